@@ -1,0 +1,53 @@
+# Every target does its own set-up. `make help` lists them.
+PY   ?= python3
+VENV := .venv
+BIN  := $(VENV)/bin
+PIP  := $(BIN)/python -m pip --disable-pip-version-check --quiet
+
+.PHONY: help setup dev run test lint format parts bench proof clean
+
+help:            ## this list
+	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## */\t/' | expand -t 12
+
+setup: $(VENV)/.ready            ## .venv with the program in it: .venv/bin/notbefore
+dev: $(VENV)/.ready-dev          ## the same with what the tests and lints need
+
+$(VENV)/.ready: requirements.txt pyproject.toml
+	@test -x $(BIN)/python || $(PY) -m venv $(VENV)
+	@echo "Installing notbefore into $(VENV) ..."
+	@$(PIP) install -r requirements.txt
+	@$(PIP) install --no-deps --editable .
+	@touch $@
+
+$(VENV)/.ready-dev: $(VENV)/.ready requirements-dev.txt
+	@echo "Installing what the tests need into $(VENV) ..."
+	@$(PIP) install -r requirements-dev.txt
+	@touch $@
+
+run: setup       ## serve the demo scope on 127.0.0.1:8254 (metadata) and :8255 (control)
+	@$(BIN)/notbefore serve --demo
+
+test: dev        ## every test; a missing part is skipped with its reason, a failure with NOTBEFORE_REQUIRE_PARTS=1
+	@$(BIN)/python -m pytest
+
+lint: dev        ## format, lint, types, import contracts
+	@$(BIN)/ruff format --check .
+	@$(BIN)/ruff check .
+	@$(BIN)/mypy
+	@$(BIN)/lint-imports --no-logo
+
+format: dev      ## rewrite the sources in the project's format
+	@$(BIN)/ruff format .
+	@$(BIN)/ruff check --fix .
+
+parts:           ## Debian packages for the real parts of the tests (as root)
+	@scripts/parts
+
+bench: dev       ## benchmarks, for people to read
+	@for script in benchmarks/*.py; do echo "== $$script"; $(BIN)/python $$script; done
+
+proof: dev       ## the long form: many more random examples and crashes than `make test`
+	@NOTBEFORE_PROOF=1 $(BIN)/python -m pytest tests/core tests/e2e
+
+clean:           ## remove what the targets made
+	@rm -rf $(VENV) build src/*.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

@@ -1,0 +1,123 @@
+"""The program: every command, and the one place where errors become sentences and exit codes.
+
+Rule 1: commands raise a Refusal or a usage error; only `run` turns them into an exit code.
+Rule 2: no traceback reaches a user, unless NOTBEFORE_DEBUG=1 asks for it.
+Rule 3: a reader that has gone away (`| head`) is no error.
+"""
+
+import os
+import sys
+import traceback
+from collections.abc import Callable, Sequence
+from typing import Annotated
+
+import typer
+
+from notbefore import __version__
+from notbefore.cli import apply, ask, clock, events, history, maintenance, operations, scopes, serve
+from notbefore.cli.exits import DONE, INTERRUPTED, REFUSED, WRONG_USAGE, complain
+from notbefore.core.errors import Refusal
+from notbefore.core.operations import OPERATIONS
+
+PROGRAM = "notbefore"
+SERVER = "Run and declare"
+LOOK = "Look"
+HAPPEN = "Make something happen"
+WORD = "Say a word on events"
+LOOKS: tuple[Callable[..., None], ...] = (scopes.scopes, scopes.vms, events.events, history.history, ask.ask)
+
+
+def show_version(wanted: bool) -> None:  # noqa: FBT001  typer's shape of a callback
+    if wanted:
+        print(f"{PROGRAM} {__version__}")
+        raise typer.Exit
+
+
+Version = Annotated[
+    bool, typer.Option("--version", callback=show_version, is_eager=True, help="Print the version and exit.")
+]
+State = Annotated[
+    str | None,
+    typer.Option("--state", metavar="DIR", help="The server's state directory, with its token; also NOTBEFORE_STATE."),
+]
+
+
+def program(*, state: State = None, version: Version = False) -> None:  # noqa: ARG001  the callback took it
+    """Scheduled Events for any fleet: tells every VM what is about to happen to it, and waits for its word.
+
+    Commands speak to the server at NOTBEFORE_URL (default http://127.0.0.1:8255) with the token NOTBEFORE_TOKEN, or
+    the one in the server's state directory.
+
+    Example: `notbefore serve --demo`, then in another terminal `notbefore restart FrontEnd_IN_0`
+    """
+    if state is not None:
+        # The flag is the variable said louder: clients and `serve` both read it from there.
+        os.environ["NOTBEFORE_STATE"] = state
+
+
+def made_app() -> typer.Typer:
+    app = typer.Typer(name=PROGRAM, no_args_is_help=True, pretty_exceptions_enable=False, rich_markup_mode="markdown")
+    app.callback()(program)
+    app.command(rich_help_panel=SERVER)(serve.serve)
+    app.command(rich_help_panel=SERVER)(apply.apply)
+    app.add_typer(clock.app, rich_help_panel=SERVER)
+    for look in LOOKS:
+        app.command(rich_help_panel=LOOK)(look)
+    for operation in OPERATIONS:
+        app.command(operation, rich_help_panel=HAPPEN)(operations.command_for(operation))
+    app.command(rich_help_panel=HAPPEN)(maintenance.maintain)
+    for action in events.HELP:
+        app.command(action, rich_help_panel=WORD)(events.command_for(action))
+    return app
+
+
+def run(args: Sequence[str]) -> int:
+    """Run one command line; the exit code, whatever happens."""
+    try:
+        code = made_app()(list(args), prog_name=PROGRAM, standalone_mode=False)
+        sys.stdout.flush()
+    except Refusal as refusal:
+        complain(refusal.message, refusal.hint)
+        return REFUSED
+    except typer.TyperException as wrong:
+        return _wrong_usage(wrong)
+    except BrokenPipeError:
+        return _reader_gone()
+    except SystemExit as ended:
+        # typer and rich end the program themselves when a pipe breaks under them.
+        return _reader_gone() if isinstance(ended.__context__, BrokenPipeError) else int(ended.code or DONE)
+    except KeyboardInterrupt:
+        return INTERRUPTED
+    except Exception as error:  # noqa: BLE001  the last resort: rule 2
+        return _unexpected(error)
+    return int(code or DONE)
+
+
+def _wrong_usage(wrong: typer.TyperException) -> int:
+    context = getattr(wrong, "ctx", None)
+    command = context.command_path if context else PROGRAM
+    # Without any arguments typer has printed the help already, and has nothing more to say.
+    if message := wrong.format_message():
+        complain(message, f"`{command} --help` shows how.")
+    return WRONG_USAGE
+
+
+def _reader_gone() -> int:
+    """Whatever is still buffered goes nowhere, so that the interpreter does not complain at its end."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return DONE
+
+
+def _unexpected(error: Exception) -> int:
+    if os.environ.get("NOTBEFORE_DEBUG") == "1":
+        traceback.print_exception(error)
+    else:
+        complain(
+            f"notbefore itself went wrong ({type(error).__name__}: {error}).",
+            "NOTBEFORE_DEBUG=1 shows where. Please report it.",
+        )
+    return REFUSED
+
+
+def main() -> None:
+    sys.exit(run(sys.argv[1:]))

@@ -1,0 +1,85 @@
+"""Refusals as HTTP: one table from code to status, one shape for every error (DESIGN §5)."""
+
+import logging
+from collections.abc import Mapping
+
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import JSONResponse
+from starlette.exceptions import HTTPException
+
+from notbefore.core.errors import Invalid, Refusal
+
+STATUS_OF_CODE: Mapping[str, int] = {
+    "invalid": 400,
+    "unauthorized": 401,
+    "not_allowed": 409,
+    "unknown_scope": 404,
+    "unknown_vm": 404,
+    "unknown_event": 404,
+    "not_found": 404,
+    "method_not_allowed": 405,
+    "wrong_status": 409,
+    "already_scheduled": 409,
+    "limit_reached": 409,
+    "too_early": 409,
+    "live_event": 409,
+    "vm_deallocated": 409,
+    "address_taken": 409,
+    "stale_attempt": 409,
+    "scope_too_large": 413,
+    "body_too_large": 413,
+    "internal": 500,
+    "store_unavailable": 503,
+}
+CODE_OF_STATUS = {404: "not_found", 405: "method_not_allowed", 413: "body_too_large"}
+
+log = logging.getLogger("notbefore.control")
+
+
+def error_response(status: int, code: str, message: str, hint: str = "", facts: object = None) -> JSONResponse:
+    body = {"error": {"code": code, "message": message, "hint": hint, "facts": facts or {}}}
+    headers = {"WWW-Authenticate": "Bearer"} if status == 401 else {}  # noqa: PLR2004  as RFC 9110 asks
+    return JSONResponse(body, status, headers)
+
+
+def refused(request: Request, refusal: Exception) -> JSONResponse:
+    assert isinstance(refusal, Refusal)
+    status = STATUS_OF_CODE.get(refusal.code, 400)
+    return error_response(status, refusal.code, refusal.message, refusal.hint, dict(refusal.facts))
+
+
+def malformed(request: Request, wrong: Exception) -> JSONResponse:
+    assert isinstance(wrong, RequestValidationError)
+    found = wrong.errors()[0]
+    field = ".".join(str(part) for part in found["loc"][1:])
+    if found["type"] == "extra_forbidden":
+        message = f"Unknown field '{field}'."
+    elif found["type"] == "json_invalid":
+        message = "The body is not JSON."
+    else:
+        message = f"{field or 'body'}: {found['msg']}."
+    return refused(request, Invalid(message, "GET /docs shows what each request takes.", {"field": field}))
+
+
+def http_error(request: Request, wrong: Exception) -> JSONResponse:
+    assert isinstance(wrong, HTTPException)
+    code = CODE_OF_STATUS.get(wrong.status_code, "invalid")
+    response = error_response(wrong.status_code, code, f"{wrong.detail}.", "GET /docs lists what there is.")
+    response.headers.update(wrong.headers or {})
+    return response
+
+
+def broke_down(request: Request, error: Exception) -> JSONResponse:
+    if isinstance(error, RecursionError):
+        return refused(request, Invalid("The body is nested too deeply."))
+    log.error("the control API broke down  path=%s", request.url.path, exc_info=error)
+    return error_response(500, "internal", "Something went wrong inside notbefore; the log says what.")
+
+
+def install(app: FastAPI) -> None:
+    app.add_exception_handler(Refusal, refused)
+    app.add_exception_handler(RequestValidationError, malformed)
+    app.add_exception_handler(HTTPException, http_error)
+    app.add_exception_handler(RecursionError, broke_down)
+    app.add_exception_handler(Exception, broke_down)

@@ -1,0 +1,63 @@
+"""Taking a word: a VM's or an operator's approval of events (SPEC §2.4).
+
+Rule 1: all or nothing: one id that names no current event of the scope, and nothing is recorded.
+Rule 2: repeating is harmless; approving what has started is harmless.
+Not here: whose word counts (approval.py), starting (settle.py).
+"""
+
+from dataclasses import replace
+
+from notbefore.core.draft import Answer, Draft
+from notbefore.core.errors import Invalid, UnknownEvent, UnknownVm, WrongStatus
+from notbefore.core.kinds import Status
+from notbefore.core.listening import hear
+from notbefore.core.model import ActorKind, Approval, Event, Scope
+from notbefore.core.requests import ApproveEvents
+from notbefore.core.visibility import is_visible
+
+APPROVALS_PER_REQUEST_MAX = 100
+
+
+def approve_events(draft: Draft, request: ApproveEvents) -> Answer:
+    if not 1 <= len(request.event_ids) <= APPROVALS_PER_REQUEST_MAX:
+        raise Invalid(
+            f"A request approves 1 to {APPROVALS_PER_REQUEST_MAX} events, not {len(request.event_ids)}.",
+            facts={"limit": APPROVALS_PER_REQUEST_MAX},
+        )
+    from_a_vm = request.by.kind is ActorKind.VM
+    if from_a_vm:
+        note_asked(draft, request)
+    events = [approvable(draft.scope, event_id, from_a_vm=from_a_vm) for event_id in request.event_ids]
+    for event in events:
+        record_approval(draft, event.id)
+    return Answer(tuple(event.id for event in events))
+
+
+def note_asked(draft: Draft, request: ApproveEvents) -> None:
+    """An answered POST shows that the VM listens, as an answered GET does (SPEC §2.5)."""
+    vm = draft.scope.vm(request.by.name)
+    if vm is None:
+        raise UnknownVm(draft.scope.name, request.by.name)
+    hear(draft, {vm.name: draft.now.wall_ms})
+
+
+def approvable(scope: Scope, event_id: str, *, from_a_vm: bool) -> Event:
+    event = scope.event(event_id)
+    # What a VM cannot see it cannot tell from what is not there.
+    if event is None or (from_a_vm and not is_visible(event)):
+        raise UnknownEvent(event_id)
+    if event.status is Status.QUEUED:
+        raise WrongStatus(event.id, event.status, "approved")
+    return event
+
+
+def record_approval(draft: Draft, event_id: str) -> None:
+    event = draft.scope.event(event_id)
+    if event is None or event.status is not Status.SCHEDULED:
+        return
+    if any(approval.by == draft.request.by for approval in event.approvals):
+        return
+    approval = Approval(draft.request.by, draft.now.wall_ms)
+    approved = replace(event, approvals=(*event.approvals, approval))
+    draft.put(approved)
+    draft.tell("approved", f"approved by {draft.request.by}", event=approved)

@@ -1,0 +1,137 @@
+"""Why a request was refused: a code, the facts, and a hint what to do next.
+
+Rule 1: a refusal changes nothing.
+Rule 2: one class per code; each edge maps codes to its own statuses, and a client maps them back.
+Not here: HTTP statuses (metadata/, control/), exit codes (cli/).
+"""
+
+from collections.abc import Mapping
+from typing import ClassVar
+
+Facts = Mapping[str, object]
+
+
+class Refusal(Exception):
+    """A request that cannot be granted, in a sentence a person can act on."""
+
+    code: ClassVar[str] = "refused"
+
+    def __init__(self, message: str, hint: str = "", facts: Facts | None = None) -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
+        self.facts: Facts = facts or {}
+
+
+class Invalid(Refusal):
+    code = "invalid"
+
+
+class UnknownScope(Refusal):
+    code = "unknown_scope"
+
+    def __init__(self, scope: str) -> None:
+        super().__init__(f"There is no scope '{scope}'.", "`notbefore scopes` lists those there are.", {"scope": scope})
+
+
+class UnknownVm(Refusal):
+    code = "unknown_vm"
+
+    def __init__(self, scope: str, vm: str) -> None:
+        super().__init__(
+            f"Scope '{scope}' has no VM '{vm}'.",
+            f"`notbefore vms --scope {scope}` lists those it has.",
+            {"scope": scope, "vm": vm},
+        )
+
+
+class UnknownEvent(Refusal):
+    code = "unknown_event"
+
+    def __init__(self, event_id: str) -> None:
+        super().__init__(
+            f"No current event has the id {event_id!r}.",
+            "`notbefore events` lists the current ones, `notbefore history` the rest.",
+            {"event": event_id},
+        )
+
+
+class WrongStatus(Refusal):
+    code = "wrong_status"
+
+    def __init__(self, event_id: str, status: object, wanted: str) -> None:
+        super().__init__(
+            f"Event {event_id} is {status}, so it cannot be {wanted.partition(':')[0]}.",
+            "`notbefore events` shows where each event stands.",
+            {"event": event_id, "status": str(status)},
+        )
+
+
+class AlreadyScheduled(Refusal):
+    code = "already_scheduled"
+
+
+class LimitReached(Refusal):
+    code = "limit_reached"
+
+
+class TooEarly(Refusal):
+    code = "too_early"
+
+
+class LiveEvent(Refusal):
+    code = "live_event"
+
+
+class VmDeallocated(Refusal):
+    code = "vm_deallocated"
+
+
+class AddressTaken(Refusal):
+    code = "address_taken"
+
+
+class StaleAttempt(Refusal):
+    code = "stale_attempt"
+
+    def __init__(self, event_id: str, vm: str, attempt: int) -> None:
+        super().__init__(
+            f"Attempt {attempt} on {vm} for event {event_id} is no longer the current one.",
+            facts={"event": event_id, "vm": vm, "attempt": attempt},
+        )
+
+
+class ScopeTooLarge(Refusal):
+    code = "scope_too_large"
+
+
+class NotAllowed(Refusal):
+    code = "not_allowed"
+
+
+class StoreUnavailable(Refusal):
+    """The store cannot be written or read just now; nothing was promised."""
+
+    code = "store_unavailable"
+
+
+REFUSALS: Mapping[str, type[Refusal]] = {
+    cls.code: cls
+    for cls in (
+        Invalid,
+        UnknownScope,
+        UnknownVm,
+        UnknownEvent,
+        WrongStatus,
+        AlreadyScheduled,
+        LimitReached,
+        TooEarly,
+        LiveEvent,
+        VmDeallocated,
+        AddressTaken,
+        StaleAttempt,
+        ScopeTooLarge,
+        NotAllowed,
+        StoreUnavailable,
+    )
+}

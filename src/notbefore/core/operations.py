@@ -1,0 +1,44 @@
+"""The operations a person or the platform may ask for, with their defaults (SPEC §3.1), as a table."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from notbefore.core.kinds import EventType, Source
+
+MAINTENANCE_DESCRIPTION = "Host server is undergoing maintenance."
+FAILURE_DESCRIPTION = "Virtual machine has encountered a failure."
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    name: str
+    type: EventType
+    source: Source
+    description: str
+
+
+OPERATIONS: Mapping[str, Operation] = {
+    operation.name: operation
+    for operation in (
+        Operation(
+            "restart",
+            EventType.REBOOT,
+            Source.USER,
+            "Virtual machine is going to be restarted as requested by authorized user.",
+        ),
+        Operation(
+            "redeploy",
+            EventType.REDEPLOY,
+            Source.USER,
+            "Virtual machine is going to be redeployed as requested by authorized user.",
+        ),
+        Operation("freeze", EventType.FREEZE, Source.PLATFORM, MAINTENANCE_DESCRIPTION),
+        Operation("evict", EventType.PREEMPT, Source.PLATFORM, ""),
+        Operation(
+            "terminate",
+            EventType.TERMINATE,
+            Source.USER,
+            "Virtual machine is going to be deleted as requested by authorized user.",
+        ),
+    )
+}

@@ -1,0 +1,54 @@
+"""The simulated executor: an impact takes its time on the domain's clock, and fails at a set rate.
+
+Rule 1: it touches nothing, so carrying an attempt out twice is harmless.
+Rule 2: an impact that a crash cut short goes on from when it began, not from the restart.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from random import Random
+
+from notbefore.core.kinds import EventType
+from notbefore.core.times import SECOND_MS
+from notbefore.ports import Clock, Evidence, Impact, ImpactFailure, Tasks
+
+DEFAULT_DURATION_S: Mapping[EventType, float] = {
+    EventType.FREEZE: 10,
+    EventType.REBOOT: 30,
+    EventType.REDEPLOY: 60,
+    EventType.PREEMPT: 30,
+    EventType.TERMINATE: 30,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Simulation:
+    """How long each type takes when the event does not say, and how often it fails (0 to 1)."""
+
+    duration_s: Mapping[EventType, float] = field(default_factory=dict)
+    failure_rate: Mapping[EventType, float] = field(default_factory=dict)
+
+    def seconds_of(self, impact: Impact) -> float:
+        if impact.duration_s >= 0:
+            return impact.duration_s
+        return self.duration_s.get(impact.type, DEFAULT_DURATION_S[impact.type])
+
+
+class SimulatedExecutor:
+    name = "simulate"
+
+    def __init__(self, simulation: Simulation, clock: Clock, tasks: Tasks, chance: Random) -> None:
+        self._simulation = simulation
+        self._clock = clock
+        self._tasks = tasks
+        self._chance = chance
+
+    async def carry_out(self, impact: Impact) -> Evidence:
+        seconds = self._simulation.seconds_of(impact)
+        until_ms = impact.since_ms + round(seconds * SECOND_MS)
+        bell = self._tasks.signal()
+        while self._clock.now().wall_ms < until_ms:
+            await self._clock.wait(until_ms, bell)
+        if self._chance.random() < self._simulation.failure_rate.get(impact.type, 0.0):
+            raise ImpactFailure(f"simulated failure of the {impact.type}")
+        return Evidence(f"simulated {impact.type} took {seconds:g} s")

@@ -1,0 +1,157 @@
+"""What the runtime needs from outside, as Protocols, grouped by the guarantee each method must give.
+
+Rule 1: an adapter is right when it passes the contract suite of its port (tests/contracts/).
+Rule 2: `runtime/` reaches time, tasks, the store and the executors only through these, so that a
+simulator can run it unchanged.
+Implemented by: clock.py, tasks.py, stores/, executors/. Used by: runtime/, metadata/, control/.
+"""
+
+from collections.abc import Coroutine, Sequence
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from notbefore.core.history import HistoryRecord
+from notbefore.core.kinds import EventType, Status
+from notbefore.core.model import Scope, Vm
+from notbefore.core.times import Moment
+
+
+class Signal(Protocol):
+    """A bell: rung by anyone, waited for by one through `Clock.wait`. Rings between two waits are one ring."""
+
+    def ring(self) -> None: ...
+
+    async def rung(self, timeout_s: float | None) -> None:
+        """For clocks only: return when it rings, or after so many seconds of real time."""
+
+
+class Clock(Protocol):
+    # -- The domain's time: notice, recovery, enabling, simulated impacts, history. A manual clock turns it.
+    def now(self) -> Moment: ...
+
+    async def wait(self, until_ms: int | None, signal: Signal) -> None:
+        """Return when the wall clock shows `until_ms`, or the signal rings; perhaps earlier, never much later."""
+
+    # -- Real time, whatever the domain's clock does: rate limits, time-outs, housekeeping.
+    def steady_s(self) -> float: ...
+
+    async def rest(self, seconds: float) -> None: ...
+
+
+class Tasks(Protocol):
+    """How runtime/ does things side by side: one tree, ended by cancelling it."""
+
+    def spawn(self, name: str, work: Coroutine[Any, Any, None]) -> None:
+        """Work that counts: a manual clock does not move on before all of it waits."""
+
+    def spawn_aside(self, name: str, work: Coroutine[Any, Any, None]) -> None:
+        """Housekeeping in real time, which a manual clock does not wait for."""
+
+    def signal(self) -> Signal: ...
+
+    def lock(self) -> AbstractAsyncContextManager[None]: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """A scope as committed: `version` counts its own commits, `revision` orders all commits of the store."""
+
+    scope: Scope
+    version: int
+    revision: int
+
+
+@dataclass(frozen=True, slots=True)
+class StoredRecord:
+    revision: int
+    record: HistoryRecord
+
+
+@dataclass(frozen=True, slots=True)
+class HistoryQuery:
+    """Records after a revision, oldest first, or the newest ones when `newest` is set (still oldest first)."""
+
+    scope: str | None = None
+    event_id: str | None = None
+    statuses: tuple[Status, ...] = ()
+    after: int = 0
+    limit: int = 100
+    newest: bool = False
+
+
+class VersionConflict(Exception):
+    """Another commit came first: load again and decide anew."""
+
+
+class OutcomeUnknown(Exception):
+    """The write may or may not be there: read again and judge by the request id, never blindly retry."""
+
+
+class Store(Protocol):
+    # -- Reading: the newest committed state.
+    async def load(self, key: str) -> Stored | None: ...
+
+    # -- Writing: one compare-and-set on one scope, with its history record; durable before it returns.
+    #    Raises VersionConflict, OutcomeUnknown, or core's StoreUnavailable and ScopeTooLarge.
+    async def commit(self, scope: Scope, expected_version: int, record: HistoryRecord | None) -> Stored:
+        """`expected_version` 0 means: there is none yet."""
+
+    # -- Following: every scope whose newest commit is after `revision`, in order of revision, none left out.
+    #    An older commit of the same scope may be skipped: the newest state is what counts.
+    async def changes_after(self, revision: int, limit: int) -> Sequence[Stored]: ...
+
+    async def wait_for_changes(self) -> None:
+        """Return when somebody, perhaps another process, may have committed. For one follower per store instance."""
+
+    # -- History: complete and in order of commit.
+    async def history(self, query: HistoryQuery) -> Sequence[StoredRecord]: ...
+
+    # -- Nodes: who else works on this store.
+    def is_alive(self, node: str) -> bool:
+        """Whether that node may still be running; a crashed node's claims may be taken over."""
+
+    async def close(self) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Impact:
+    """One attempt to pause, reboot, move, take away or delete one VM."""
+
+    attempt_id: str
+    scope: str
+    event_id: str
+    vm: Vm
+    type: EventType
+    duration_s: int
+    since_ms: int
+    earlier_attempts: int
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """What shows that the impact is over."""
+
+    sentence: str
+    new_host: str | None = None
+
+
+class ImpactFailure(Exception):
+    """The impact could not be carried out this time; the message says why."""
+
+
+class Executor(Protocol):
+    @property
+    def name(self) -> str:
+        """How history calls it."""
+
+    # -- At most once per attempt id. Returns evidence when the impact is over, raises ImpactFailure
+    #    when it could not be carried out; does one of the two within a time limit of its own.
+    #    `earlier_attempts` > 0 tells that a crashed node may have begun it already.
+    async def carry_out(self, impact: Impact) -> Evidence: ...
+
+
+class Ids(Protocol):
+    """Fresh request ids (GUIDs). Ids are made at the edges, never in the core."""
+
+    def __call__(self) -> str: ...

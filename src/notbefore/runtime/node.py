@@ -1,0 +1,37 @@
+"""A node: one process's share of the work on a store. Builds the runtime from its ports and starts it.
+
+Called by: wiring.py, the simulator, `notbefore.testing`.
+"""
+
+from notbefore.ports import Clock, Executor, Ids, Store, Tasks
+from notbefore.runtime.asked import Asked
+from notbefore.runtime.hearing import Hearing
+from notbefore.runtime.outbox import Outbox
+from notbefore.runtime.snapshot import Snapshot
+from notbefore.runtime.timer import Timer
+from notbefore.runtime.turn import Turns
+
+
+class Node:
+    def __init__(self, name: str, store: Store, executor: Executor, clock: Clock, tasks: Tasks, ids: Ids) -> None:
+        self.name = name
+        self.store = store
+        self.clock = clock
+        self.ids = ids
+        self._tasks = tasks
+        asked = Asked()
+        self.snapshot = Snapshot(store, clock)
+        self.snapshot.subscribe(asked.forget_saved)
+        self.turns = Turns(store, clock, tasks, self.snapshot, asked)
+        self.hearing = Hearing(self.turns, asked, clock, tasks, ids)
+        self.asked = asked
+        self._timer = Timer(self.turns, self.snapshot, clock, tasks, ids)
+        self._outbox = Outbox(name, self.turns, self.snapshot, store, executor, clock, tasks, ids)
+
+    async def start(self) -> None:
+        """Load what is there, then let time and effects flow."""
+        await self.snapshot.load()
+        self._tasks.spawn_aside("follow the store", self.snapshot.follow())
+        self._tasks.spawn_aside("look for orphans", self._outbox.look_for_orphans())
+        self._tasks.spawn("timer", self._timer.run())
+        self._tasks.spawn("outbox", self._outbox.run())

@@ -1,0 +1,177 @@
+"""The outbox: carries committed effects to the executors, and their outcome back as requests.
+
+Rule 1: at least once: an effect leaves the scope only with an outcome. At most once per attempt id: an
+attempt is claimed by a commit before it is carried out (S6).
+Rule 2: per VM in order: the second impact on a VM waits for the first one's outcome.
+Rule 3: another node's claim is left alone while that node lives.
+"""
+
+import logging
+
+from notbefore.core.effects import PendingEffect
+from notbefore.core.errors import Refusal, StaleAttempt
+from notbefore.core.model import Actor, ActorKind, Scope, Vm, name_key
+from notbefore.core.requests import ClaimEffect, ImpactFailed, ImpactFinished, Request
+from notbefore.ports import Clock, Executor, Ids, Impact, ImpactFailure, Store, Tasks
+from notbefore.runtime.snapshot import Snapshot
+from notbefore.runtime.turn import Turns
+from notbefore.runtime.wheel import Wheel
+
+IN_HAND_MAX = 10_000
+RETRY_STORE_S = 1.0
+LOOK_FOR_ORPHANS_S = 2.0
+
+log = logging.getLogger("notbefore.outbox")
+
+
+class Outbox:
+    def __init__(
+        self,
+        node: str,
+        turns: Turns,
+        snapshot: Snapshot,
+        store: Store,
+        executor: Executor,
+        clock: Clock,
+        tasks: Tasks,
+        ids: Ids,
+    ) -> None:
+        self._node = node
+        self._turns = turns
+        self._snapshot = snapshot
+        self._store = store
+        self._executor = executor
+        self._clock = clock
+        self._tasks = tasks
+        self._ids = ids
+        self._by = Actor(ActorKind.EXECUTOR, executor.name)
+        self._wheel = Wheel()
+        self._bell = tasks.signal()
+        self._in_hand: set[tuple[str, str]] = set()
+        self._foreign: set[str] = set()
+        self._left_over: list[str] = []
+        snapshot.subscribe(self.offer)
+
+    def offer(self, scope: Scope) -> None:
+        """Look at a scope's effects: deliver what can go now, come back for what must wait."""
+        self._foreign.discard(scope.key)
+        waits_until: list[int] = []
+        vms_busy: set[str] = set()
+        for pending in scope.pending:
+            vm_key = name_key(pending.effect.vm)
+            if vm_key in vms_busy:
+                continue
+            vms_busy.add(vm_key)
+            if pending.retry_at_ms is not None and pending.retry_at_ms > self._clock.now().wall_ms:
+                waits_until.append(pending.retry_at_ms)
+            else:
+                self._deliver_once(scope, pending)
+        self._wheel.set(scope.key, min(waits_until, default=None))
+        self._bell.ring()
+
+    async def run(self) -> None:
+        while True:
+            for key in self._wheel.pop_due(self._clock.now().wall_ms):
+                self._offer_again(key)
+            await self._clock.wait(self._wheel.next_due_ms(), self._bell)
+
+    async def look_for_orphans(self) -> None:
+        """A node that died leaves its claims behind; nobody rings a bell for that."""
+        while True:
+            await self._clock.rest(LOOK_FOR_ORPHANS_S)
+            for key in sorted(self._foreign):
+                self._offer_again(key)
+
+    def _deliver_once(self, scope: Scope, pending: PendingEffect) -> None:
+        in_hand = (scope.key, pending.key)
+        if in_hand in self._in_hand:
+            return
+        if len(self._in_hand) >= IN_HAND_MAX:
+            self._left_over.append(scope.key)
+            return
+        if pending.claimed_by not in ("", self._node) and self._store.is_alive(pending.claimed_by):
+            self._foreign.add(scope.key)
+            return
+        self._in_hand.add(in_hand)
+        self._tasks.spawn(f"impact {pending.key}", self._deliver(scope, pending))
+
+    async def _deliver(self, scope: Scope, pending: PendingEffect) -> None:
+        try:
+            claim = ClaimEffect(
+                scope=scope.name,
+                request_id=self._ids(),
+                by=self._by,
+                event_id=pending.effect.event_id,
+                vm=pending.effect.vm,
+                node=self._node,
+                seen_attempt=pending.attempt,
+            )
+            taken = await self._turns.take(claim)
+            claimed = next(one for one in taken.scope.pending if one.key == pending.key)
+            await self._report(await self._carried_out(taken.scope, claimed))
+        except StaleAttempt as stale:
+            log.info("left to whoever has the current attempt: %s", stale.message)
+        except Refusal as refusal:
+            log.warning("could not claim an impact, will try again: %s  scope=%s", refusal.message, scope.name)
+            await self._clock.rest(RETRY_STORE_S)
+        self._in_hand.discard((scope.key, pending.key))
+        self._offer_again(scope.key)
+        if self._left_over:
+            self._offer_again(self._left_over.pop())
+
+    def _offer_again(self, key: str) -> None:
+        if view := self._snapshot.view(key):
+            self.offer(view.scope)
+
+    async def _carried_out(self, scope: Scope, claimed: PendingEffect) -> Request:
+        effect = claimed.effect
+        impact = Impact(
+            attempt_id=claimed.attempt_id,
+            scope=scope.name,
+            event_id=effect.event_id,
+            vm=scope.vm(effect.vm) or Vm(effect.vm),
+            type=effect.type,
+            duration_s=effect.duration_s,
+            since_ms=claimed.since_ms,
+            earlier_attempts=claimed.attempt - 1,
+        )
+        try:
+            evidence = await self._executor.carry_out(impact)
+        except ImpactFailure as failure:
+            reason = str(failure)
+        except Exception as error:  # an executor is somebody else's code: whatever it raises is a failed attempt
+            log.exception("executor broke down  attempt_id=%s", impact.attempt_id)
+            reason = f"the executor broke down: {type(error).__name__}"
+        else:
+            return ImpactFinished(
+                scope=scope.name,
+                request_id=self._ids(),
+                by=self._by,
+                event_id=effect.event_id,
+                vm=effect.vm,
+                attempt=claimed.attempt,
+                evidence=evidence.sentence,
+                new_host=evidence.new_host,
+            )
+        return ImpactFailed(
+            scope=scope.name,
+            request_id=self._ids(),
+            by=self._by,
+            event_id=effect.event_id,
+            vm=effect.vm,
+            attempt=claimed.attempt,
+            reason=reason,
+        )
+
+    async def _report(self, outcome: Request) -> None:
+        """The impact has happened: its outcome is reported until the store takes it."""
+        while True:
+            try:
+                await self._turns.take(outcome)
+            except StaleAttempt:
+                raise
+            except Refusal as refusal:
+                log.warning("could not report an impact, will try again: %s  scope=%s", refusal.message, outcome.scope)
+                await self._clock.rest(RETRY_STORE_S)
+            else:
+                return

@@ -1,0 +1,139 @@
+"""What this process knows of the store: every scope's newest state, and who has which address.
+
+Rule 1: a state is applied once, in order of its version; own commits and followed ones take the same path.
+Rule 2: GETs are answered from here and never wait for the store; a document is rendered on first ask.
+Rule 3: whoever must act on a change (timer, outbox) subscribes.
+"""
+
+import logging
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+from notbefore.core.errors import StoreUnavailable
+from notbefore.core.model import Event, Scope, name_key
+from notbefore.ports import Clock, Store, Stored
+from notbefore.wire.api_versions import ApiVersion
+from notbefore.wire.document import render_document
+
+CHANGES_PER_READ = 500
+STORE_AWAY_REST_S = 1.0
+
+log = logging.getLogger("notbefore.snapshot")
+
+
+class VmRef(NamedTuple):
+    """Which VM: its scope's key and its own."""
+
+    scope: str
+    vm: str
+
+
+class View:
+    """One scope as this process sees it, with the documents rendered so far."""
+
+    __slots__ = ("documents", "newest_asked_ms", "scope", "version")
+
+    def __init__(self, stored: Stored) -> None:
+        self.scope = stored.scope
+        self.version = stored.version
+        self.newest_asked_ms = max(stored.scope.asked_ms.values(), default=0)
+        self.documents: dict[str, bytes] = {}
+
+    def document(self, version: ApiVersion) -> bytes:
+        rendered = self.documents.get(version.name)
+        if rendered is None:
+            rendered = self.documents[version.name] = render_document(self.scope, version)
+        return rendered
+
+
+class Snapshot:
+    def __init__(self, store: Store, clock: Clock) -> None:
+        self._store = store
+        self._clock = clock
+        self._views: dict[str, View] = {}
+        self._addresses: dict[str, tuple[VmRef, ...]] = {}
+        self._scope_of_event: dict[str, str] = {}
+        self._subscribers: list[Callable[[Scope], None]] = []
+        self._revision = 0
+        self.loaded = False
+        self.store_away = False
+
+    def subscribe(self, on_change: Callable[[Scope], None]) -> None:
+        self._subscribers.append(on_change)
+
+    def view(self, name: str) -> View | None:
+        view = self._views.get(name_key(name))
+        return view if view and not view.scope.removed else None
+
+    def scopes(self) -> Iterator[Scope]:
+        return (view.scope for view in self._views.values() if not view.scope.removed)
+
+    def event(self, event_id: str) -> tuple[Scope, Event] | None:
+        view = self._views.get(self._scope_of_event.get(event_id.upper(), ""))
+        event = view.scope.event(event_id) if view else None
+        return (view.scope, event) if view and event else None
+
+    def owners_of(self, address: str) -> tuple[VmRef, ...]:
+        """The VMs that claim an address: one identifies the caller, several identify nobody."""
+        return self._addresses.get(address, ())
+
+    async def load(self) -> None:
+        await self._catch_up()
+        self.loaded = True
+
+    async def follow(self) -> None:
+        """Keep up with other writers; while the store is away the last documents stay."""
+        while True:
+            try:
+                await self._store.wait_for_changes()
+                await self._catch_up()
+                self.store_away = False
+            except StoreUnavailable as away:
+                if not self.store_away:
+                    log.warning("store is away, serving what is known: %s", away.message)
+                self.store_away = True
+                await self._clock.rest(STORE_AWAY_REST_S)
+
+    def apply(self, stored: Stored) -> None:
+        key = stored.scope.key
+        known = self._views.get(key)
+        if known and known.version >= stored.version:
+            return
+        self._forget(known)
+        self._views[key] = View(stored)
+        self._remember(key, stored.scope)
+        for on_change in self._subscribers:
+            on_change(stored.scope)
+
+    async def _catch_up(self) -> None:
+        while changes := await self._store.changes_after(self._revision, CHANGES_PER_READ):
+            for stored in changes:
+                self.apply(stored)
+            self._revision = changes[-1].revision
+
+    def _forget(self, known: View | None) -> None:
+        if known is None:
+            return
+        for event in known.scope.events:
+            self._scope_of_event.pop(event.id, None)
+        for vm in known.scope.vms:
+            gone = VmRef(known.scope.key, name_key(vm.name))
+            for address in vm.addresses:
+                left = tuple(ref for ref in self._addresses.get(address, ()) if ref != gone)
+                if left:
+                    self._addresses[address] = left
+                else:
+                    self._addresses.pop(address, None)
+
+    def _remember(self, key: str, scope: Scope) -> None:
+        for event in scope.events:
+            self._scope_of_event[event.id] = key
+        for vm in scope.vms:
+            ref = VmRef(key, name_key(vm.name))
+            for address in vm.addresses:
+                claimed = (*self._addresses.get(address, ()), ref)
+                if len(claimed) > 1:
+                    log.warning(
+                        "address claimed by several VMs identifies nobody: %s  claims=%d", address, len(claimed)
+                    )
+                self._addresses[address] = claimed

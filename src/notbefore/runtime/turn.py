@@ -1,0 +1,94 @@
+"""A turn: load, decide, commit, show. Every change of every scope goes through here.
+
+Rule 1: commit, then emit. The answer, the snapshot and the outbox see only what is committed.
+Rule 2: a conflict, or a write of unknown outcome, means another turn with the same request id:
+what was taken already is answered, not done again.
+Rule 3: turns of one scope take place one after the other in this process; between processes the store decides.
+"""
+
+import logging
+from dataclasses import dataclass
+from zlib import crc32
+
+from notbefore.core.decide import decide
+from notbefore.core.draft import Answer, Decision
+from notbefore.core.errors import StoreUnavailable
+from notbefore.core.history import Change, HistoryRecord
+from notbefore.core.model import Scope, name_key, with_asked
+from notbefore.core.requests import NoteAsked, Request
+from notbefore.ports import Clock, OutcomeUnknown, Store, Stored, Tasks, VersionConflict
+from notbefore.runtime.asked import Asked
+from notbefore.runtime.snapshot import Snapshot
+
+TRIES_MAX = 100
+LANES = 256
+
+log = logging.getLogger("notbefore.turn")
+
+
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """The answer, and the scope as it stands after the turn."""
+
+    answer: Answer
+    scope: Scope
+
+
+class Turns:
+    def __init__(self, store: Store, clock: Clock, tasks: Tasks, snapshot: Snapshot, asked: Asked) -> None:
+        self._store = store
+        self._clock = clock
+        self._snapshot = snapshot
+        self._asked = asked
+        self._lanes = [tasks.lock() for _ in range(LANES)]
+
+    async def take(self, request: Request) -> Taken:
+        async with self._lanes[crc32(name_key(request.scope).encode()) % LANES]:
+            for _ in range(TRIES_MAX):
+                try:
+                    return await self._take_once(request)
+                except (VersionConflict, OutcomeUnknown):
+                    continue
+        raise StoreUnavailable(
+            f"Scope '{request.scope}' is being changed by too many at once.", "Try again.", {"tries": TRIES_MAX}
+        )
+
+    async def preview(self, request: Request) -> Decision:
+        """What a turn would do, with nothing done."""
+        stored = await self._store.load(name_key(request.scope))
+        return decide(self._known(stored, request), request, self._clock.now())
+
+    async def _take_once(self, request: Request) -> Taken:
+        stored = await self._store.load(name_key(request.scope))
+        scope = self._known(stored, request)
+        decision = decide(scope, request, self._clock.now())
+        if scope is not None and decision.scope == scope:
+            return Taken(decision.answer, scope)
+        version = stored.version if stored else 0
+        committed = await self._store.commit(decision.scope, version, decision.record)
+        self._snapshot.apply(committed)
+        if decision.record:
+            narrate(decision.record)
+        return Taken(decision.answer, committed.scope)
+
+    def _known(self, stored: Stored | None, request: Request) -> Scope | None:
+        """The stored scope, with what this process has heard from its VMs since, unless that is the request itself."""
+        if stored is None or isinstance(request, NoteAsked):
+            return stored.scope if stored else None
+        return with_asked(stored.scope, self._asked.unsaved(stored.scope.key))
+
+
+def narrate(record: HistoryRecord) -> None:
+    """One readable line per decision, ids as fields."""
+    for change in record.changes:
+        log.info("%s", line_of(record, change))
+
+
+def line_of(record: HistoryRecord, change: Change) -> str:
+    if change.event is None:
+        return f"{change.what}: {change.why}  scope={record.scope}"
+    event = change.event
+    what = change.what.partition(":")[0]
+    return (
+        f"event {what}: {change.why}  scope={record.scope} event_id={event.id} type={event.type} vms={len(event.vms)}"
+    )

@@ -1,0 +1,61 @@
+-- Every query of the embedded store. A section begins at its name and ends at the next one.
+
+-- name: current_version
+SELECT version FROM aggregate WHERE kind = 'scope' AND key = :key
+
+-- name: load_scope
+SELECT key, version, revision, checksum, body FROM aggregate WHERE kind = 'scope' AND key = :key
+
+-- name: scopes_after
+SELECT key, version, revision, checksum, body FROM aggregate
+WHERE kind = 'scope' AND revision > :after
+ORDER BY revision LIMIT :limit
+
+-- name: bump_revision
+UPDATE revision_counter SET revision = revision + 1
+
+-- name: current_revision
+SELECT revision FROM revision_counter
+
+-- name: put_scope
+INSERT INTO aggregate (kind, key, version, revision, checksum, body)
+VALUES ('scope', :key, :version, :revision, :checksum, :body)
+ON CONFLICT (kind, key) DO UPDATE SET
+  version = excluded.version, revision = excluded.revision, checksum = excluded.checksum, body = excluded.body
+
+-- name: append_history
+INSERT INTO history (revision, scope, at_ms, checksum, body) VALUES (:revision, :scope, :at_ms, :checksum, :body)
+
+-- name: append_history_event
+INSERT INTO history_event (event_id, revision, status) VALUES (:event_id, :revision, :status)
+
+-- The next seven are the parts of one query: the first, then the conditions asked for, then an order.
+
+-- name: history
+SELECT revision, scope, at_ms, checksum, body FROM history WHERE revision > :after
+
+-- name: history_of_scope
+AND scope = :scope
+
+-- name: history_of_event
+AND revision IN (SELECT revision FROM history_event WHERE event_id = :event_id)
+
+-- name: history_of_statuses
+AND revision IN (
+  SELECT revision FROM history_event WHERE status IN (SELECT value FROM json_each(:statuses)) AND revision > :after
+)
+
+-- name: history_of_event_and_statuses
+AND revision IN (
+  SELECT revision FROM history_event
+  WHERE event_id = :event_id AND status IN (SELECT value FROM json_each(:statuses))
+)
+
+-- name: history_oldest
+ORDER BY revision ASC LIMIT :limit
+
+-- name: history_newest
+ORDER BY revision DESC LIMIT :limit
+
+-- name: data_version
+PRAGMA data_version

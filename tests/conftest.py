@@ -1,0 +1,33 @@
+"""Fixtures for every test that touches a server, and the rule for missing parts."""
+
+import pytest
+
+from lab import lab_settings, open_lab
+from parts import missing_part
+
+
+def pytest_runtest_setup(item):
+    """A test that needs a part is skipped with the reason, or fails when parts are required."""
+    for mark in item.iter_markers("part"):
+        missing_part(mark.args[0])
+
+
+@pytest.fixture
+def lab(tmp_path):
+    """An emulator on a manual clock with no scopes."""
+    with open_lab(lab_settings(tmp_path / "state")) as opened:
+        yield opened
+
+
+@pytest.fixture
+def demo(tmp_path):
+    """The demo scope on a manual clock."""
+    with open_lab(lab_settings(tmp_path / "state", demo=True)) as opened:
+        yield opened
+
+
+@pytest.fixture(scope="module")
+def shared_demo(tmp_path_factory):
+    """The demo scope for a whole file of tests that leave it as it was."""
+    with open_lab(lab_settings(tmp_path_factory.mktemp("shared") / "state", demo=True)) as opened:
+        yield opened

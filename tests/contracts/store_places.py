@@ -1,0 +1,29 @@
+"""The stores under contract, and how each is opened: by this process or by a child of it.
+
+A third party's store joins by one more row in OPENERS and, in conftest.py, a place to put it.
+"""
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from notbefore.ports import Store
+from notbefore.stores.sqlite import SqliteStore
+
+
+async def open_sqlite(where: str, node: str) -> Store:
+    return await SqliteStore.open(Path(where), node)
+
+
+OPENERS: Mapping[str, Callable[[str, str], Awaitable[Store]]] = {"sqlite": open_sqlite}
+
+
+@dataclass(frozen=True)
+class StorePlace:
+    """Where one test's data is: opened twice, it is the same data."""
+
+    kind: str
+    where: str
+
+    async def open(self, node: str) -> Store:
+        return await OPENERS[self.kind](self.where, node)

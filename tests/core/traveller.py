@@ -1,0 +1,270 @@
+"""One who asks everything of a scope, possible and impossible, at any time, and keeps what was decided.
+
+Rule 1: a choice is read off the digits of a number; the same words and numbers are always the same journey.
+Rule 2: what is refused is kept as a turn too.
+Called by: journeys.py.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from uuid import UUID
+
+from builders import EXECUTOR, NOON, OPERATOR, SHOP
+
+from notbefore.core.decide import decide
+from notbefore.core.draft import Decision
+from notbefore.core.errors import Refusal
+from notbefore.core.history import Change
+from notbefore.core.kinds import MAINTENANCE_TYPES, EventType, Eviction, Kind, Listening, Policy
+from notbefore.core.model import Actor, ActorKind, Event, Scope, Vm
+from notbefore.core.operations import OPERATIONS
+from notbefore.core.requests import (
+    ApproveEvents,
+    CancelEvent,
+    ClaimEffect,
+    CompleteEvent,
+    DeclareScope,
+    FailHost,
+    ImpactFailed,
+    ImpactFinished,
+    Maintain,
+    NoteAsked,
+    OperateVm,
+    RemoveScope,
+    Request,
+    Tick,
+)
+from notbefore.core.scope_settings import ScopeSettings
+from notbefore.core.times import Moment
+
+NAMES = ("vm-0", "vm-1", "vm-2", "vm-3", "vm-4")
+STRANGER = "00000000-0000-0000-0000-00000000DEAD"
+NUMBERS = 2**24
+
+
+@dataclass(frozen=True)
+class Turn:
+    """One request and what became of it: a decision, or a refusal."""
+
+    before: Scope | None
+    request: Request
+    now: Moment
+    decision: Decision | None = None
+    refusal: Refusal | None = None
+
+    def __str__(self) -> str:
+        answer = repr(self.refusal) if self.refusal else [change.what for change in self.changes]
+        return f"  {self.now.wall_ms - NOON.wall_ms:+} ms, {self.now.boot_id}: {self.request} -> {answer}"
+
+    @property
+    def after(self) -> Scope | None:
+        return self.decision.scope if self.decision else self.before
+
+    @property
+    def changes(self) -> tuple[Change, ...]:
+        return self.decision.record.changes if self.decision and self.decision.record else ()
+
+    @property
+    def events_before(self) -> dict[str, Event]:
+        return {event.id: event for event in self.before.events} if self.before else {}
+
+    @property
+    def events_after(self) -> dict[str, Event]:
+        return {event.id: event for event in self.after.events} if self.after else {}
+
+
+@dataclass
+class Journey:
+    turns: list[Turn] = field(default_factory=list)
+
+    @property
+    def taken(self) -> list[Turn]:
+        return [turn for turn in self.turns if turn.decision]
+
+    def __repr__(self) -> str:
+        told = (
+            f"  {t.now.wall_ms - NOON.wall_ms:+} ms {t.now.boot_id} {t.request} -> {t.refusal!r}" for t in self.turns
+        )
+        return "\n".join(("Journey:", *told))
+
+
+class Digits:
+    """A number as a row of small choices; when it is used up every further choice is the first."""
+
+    def __init__(self, number: int) -> None:
+        self.number = number
+
+    def of(self, choices: Sequence):
+        self.number, digit = divmod(self.number, len(choices))
+        return choices[digit]
+
+
+class Traveller:
+    def __init__(self) -> None:
+        self.scope: Scope | None = None
+        self.now = NOON
+        self.journey = Journey()
+        self.ended: list[str] = []
+
+    def take(self, request: Request) -> None:
+        before = self.scope
+        try:
+            decision = decide(before, request, self.now)
+        except Refusal as refusal:
+            self.journey.turns.append(Turn(before, request, self.now, refusal=refusal))
+            return
+        turn = Turn(before, request, self.now, decision)
+        self.journey.turns.append(turn)
+        self.ended += turn.events_before.keys() - turn.events_after.keys()
+        self.scope = decision.scope
+
+    def asking(self, by: Actor = OPERATOR) -> dict:
+        return {"scope": SHOP, "request_id": str(UUID(int=len(self.journey.turns) + 1)), "by": by}
+
+    # -- Choices
+
+    def some_event_id(self, d: Digits) -> str:
+        live = [event.id for event in self.scope.events] if self.scope else []
+        event_id = d.of(live or [STRANGER])
+        return d.of((*[event_id] * 6, event_id.lower(), (self.ended or [STRANGER])[-1], STRANGER))
+
+    def some_name(self, d: Digits) -> str:
+        name = d.of((*NAMES[:3], *NAMES, "vm-9"))
+        return d.of((name, name, name.upper()))
+
+    def some_not_before(self, d: Digits) -> int | None:
+        ahead_s = d.of((None, None, None, 1, 600.5, 900, 900.001, 7200))
+        return None if ahead_s is None else self.now.wall_ms + round(ahead_s * 1000)
+
+    def some_impact(self, d: Digits) -> tuple[str, str, int]:
+        pending = d.of(self.scope.pending if self.scope and self.scope.pending else [None])
+        if pending is None:
+            return STRANGER, "vm-0", 1
+        return pending.effect.event_id, pending.effect.vm, pending.attempt + d.of((0, 0, 0, -1, 1))
+
+    # -- Time
+
+    def wait(self, d: Digits) -> None:
+        due = [e.not_before_ms - self.now.wall_ms for e in (self.scope.events if self.scope else ()) if e.not_before_ms]
+        ms = d.of((0, 1, 1_000, 30_000, 60_000, 600_000, 900_000, 90_000_000, max(0, *due, 0), max(0, *due, 1) - 1))
+        self.now = Moment(self.now.wall_ms + ms, self.now.boot_ms + ms, self.now.boot_id)
+        self.take(Tick(scope=SHOP, request_id=self.asking()["request_id"]))
+
+    def step_the_wall(self, d: Digits) -> None:
+        self.now = Moment(
+            self.now.wall_ms + d.of((900_000, -600_000, 1, -1, 10**8, -(10**8))), self.now.boot_ms, self.now.boot_id
+        )
+
+    def boot_again(self, d: Digits) -> None:
+        self.now = Moment(
+            self.now.wall_ms + d.of((0, 60_000, 3_600_000)), d.of((0, 10**9)), f"boot-{len(self.journey.turns)}"
+        )
+
+    # -- Requests
+
+    def declare(self, d: Digits) -> None:
+        uds, hosts, shift = d.of((1, 2, 3)), d.of((1, 2, 3)), d.of((0, 1))
+        names = NAMES[: d.of((5, 5, 4, 3, 1))]
+        names = tuple(map(str.upper, names)) if d.of((False, False, True)) else names
+        vms = tuple(
+            Vm(name, (n + shift) % uds, host=("", "h1", "H2")[(n // 2 + shift) % hosts]) for n, name in enumerate(names)
+        )
+        scope_settings = ScopeSettings(
+            listening=d.of((*[Listening.ALWAYS] * 4, Listening.AUTO, Listening.NEVER)),
+            approval=d.of(({"default": Policy.ANY}, {"default": Policy.ALL}, {"Reboot": Policy.LEADER}, {})),
+            auto_approve=d.of(((), (), ("User:Reboot",), ("Platform:Freeze", "User:Terminate"))),
+            notice_s=d.of(({}, {EventType.REBOOT: 0, EventType.TERMINATE: 1}, dict.fromkeys(EventType, 60))),
+            user_events=d.of((True, True, False)),
+            user_operations_max=d.of((10, 1, 2)),
+            recovery_s=d.of((0, 30, 600)),
+            legacy_underscore=d.of((False, True)),
+            eviction=d.of((Eviction.DEALLOCATE, Eviction.DELETE)),
+        )
+        kept = frozenset(names) if d.of((False, True)) else frozenset()
+        self.take(
+            DeclareScope(
+                **self.asking(),
+                kind=Kind.SCALE_SET,
+                settings=scope_settings,
+                vms=vms,
+                with_state=kept,
+                force=d.of((False, False, True)),
+            )
+        )
+
+    def remove(self, d: Digits) -> None:
+        self.take(RemoveScope(**self.asking(), force=d.of((False, True, False))))
+
+    def operate(self, d: Digits) -> None:
+        self.take(
+            OperateVm(
+                **self.asking(),
+                operation=d.of(tuple(OPERATIONS)),
+                vm=self.some_name(d),
+                not_before_ms=self.some_not_before(d),
+                duration_s=d.of((None, 0, 9)),
+            )
+        )
+
+    def maintain(self, d: Digits) -> None:
+        event_type = d.of((*MAINTENANCE_TYPES, *MAINTENANCE_TYPES, EventType.PREEMPT))
+        named = d.of(({}, {"update_domains": (d.of((0, 1, 2)),)}, {"hosts": (d.of(("h1", "h2")),)}, None))
+        named = {"vms": (self.some_name(d), self.some_name(d))} if named is None else named
+        self.take(Maintain(**self.asking(), type=event_type, **named, not_before_ms=self.some_not_before(d)))
+
+    def fail_host(self, d: Digits) -> None:
+        self.take(FailHost(**self.asking(), host=d.of(("h1", "H2", "h9"))))
+
+    def approve(self, d: Digits) -> None:
+        by = d.of((OPERATOR, None, None))
+        by = Actor(ActorKind.VM, self.some_name(d)) if by is None else by
+        ids = tuple(self.some_event_id(d) for _ in range(d.of((1, 2, 3))))
+        self.take(ApproveEvents(**self.asking(by), event_ids=ids))
+
+    def cancel(self, d: Digits) -> None:
+        self.take(CancelEvent(**self.asking(), event_id=self.some_event_id(d)))
+
+    def complete(self, d: Digits) -> None:
+        self.take(CompleteEvent(**self.asking(), event_id=self.some_event_id(d)))
+
+    def ask(self, d: Digits) -> None:
+        vm = self.some_name(d)
+        at_ms = self.now.wall_ms - d.of((0, 3_600_000))
+        self.take(NoteAsked(**self.asking(Actor(ActorKind.VM, vm)), asked_ms={vm: at_ms}))
+
+    def claim(self, d: Digits) -> None:
+        event_id, vm, attempt = self.some_impact(d)
+        node = d.of(("node-1", "node-2"))
+        self.take(ClaimEffect(**self.asking(EXECUTOR), event_id=event_id, vm=vm, node=node, seen_attempt=attempt))
+
+    def finish(self, d: Digits) -> None:
+        event_id, vm, attempt = self.some_impact(d)
+        report = {"event_id": event_id, "vm": vm, "attempt": attempt, "new_host": d.of((None, "h2"))}
+        self.take(ImpactFinished(**self.asking(EXECUTOR), **report, evidence="seen"))
+
+    def fail(self, d: Digits) -> None:
+        event_id, vm, attempt = self.some_impact(d)
+        self.take(ImpactFailed(**self.asking(EXECUTOR), event_id=event_id, vm=vm, attempt=attempt, reason="no luck"))
+
+    def carry_out(self, d: Digits) -> None:
+        """Claim and finish all that is pending, so that journeys get somewhere."""
+        for pending in self.scope.pending if self.scope else ():
+            impact = {"event_id": pending.effect.event_id, "vm": pending.effect.vm}
+            self.take(ClaimEffect(**self.asking(EXECUTOR), **impact, node="node-1", seen_attempt=pending.attempt))
+            done = {**impact, "attempt": pending.attempt + 1, "evidence": "seen", "new_host": d.of((None, "h2"))}
+            self.take(ImpactFinished(**self.asking(EXECUTOR), **done))
+
+    def give_up(self, d: Digits) -> None:
+        """One impact fails as often as it is tried."""
+        for _ in range(5):
+            pending = d.of(self.scope.pending if self.scope and self.scope.pending else [None])
+            if pending is None:
+                return
+            impact = {"event_id": pending.effect.event_id, "vm": pending.effect.vm}
+            self.take(ClaimEffect(**self.asking(EXECUTOR), **impact, node="node-1", seen_attempt=pending.attempt))
+            self.take(ImpactFailed(**self.asking(EXECUTOR), **impact, attempt=pending.attempt + 1, reason="no luck"))
+
+    def ask_again(self, d: Digits) -> None:
+        """A request of before comes a second time, under its own request id."""
+        if self.journey.turns:
+            self.take(d.of(self.journey.turns[-4:]).request)

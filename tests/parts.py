@@ -1,0 +1,54 @@
+"""Real parts that some tests need: system programs and kernel features. `make parts` installs the programs.
+
+With NOTBEFORE_REQUIRE_PARTS=1 a missing part is a failure, so that nothing is skipped in silence.
+"""
+
+import os
+import shutil
+import subprocess
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+
+def _program(name):
+    return None if shutil.which(name) else f"the program {name} is not installed (make parts)"
+
+
+def _netns():
+    if os.geteuid() != 0:
+        return "network namespaces need root"
+    tried = subprocess.run(["unshare", "--net", "true"], capture_output=True, check=False)
+    return None if tried.returncode == 0 else "the kernel gives no network namespace"
+
+
+def python27():
+    """Python 2.7 for the seeds' own sample, wherever it is."""
+    found = shutil.which("python2.7") or shutil.which("python2")
+    if found:
+        return found
+    root = os.environ.get("PYENV_ROOT") or str(Path.home() / ".pyenv")
+    return next((str(path) for path in sorted(Path(root).glob("versions/2.7*/bin/python2.7"))), None)
+
+
+PARTS = {
+    "netns": _netns,
+    "curl": lambda: _program("curl"),
+    "ip": lambda: _program("ip"),
+    "strace": lambda: _program("strace"),
+}
+
+
+@cache
+def _reason(name):
+    return PARTS[name]()
+
+
+def missing_part(name):
+    reason = _reason(name)
+    if reason is None:
+        return
+    if os.environ.get("NOTBEFORE_REQUIRE_PARTS") == "1":
+        pytest.fail(f"part {name} is required: {reason}")
+    pytest.skip(f"part {name}: {reason}")

@@ -1,0 +1,118 @@
+"""Nodes for the runtime's tests: real store, real tasks, a clock the test turns, an executor that notes what it did."""
+
+import asyncio
+from contextlib import asynccontextmanager
+from itertools import count
+from uuid import uuid4
+
+from notbefore.clock import ManualClock, SystemClock
+from notbefore.core.kinds import Kind, Listening
+from notbefore.core.model import Actor, ActorKind, Vm
+from notbefore.core.requests import ApproveEvents, DeclareScope, Maintain, OperateVm
+from notbefore.core.scope_settings import ScopeSettings
+from notbefore.core.times import Moment
+from notbefore.ports import Evidence, ImpactFailure
+from notbefore.runtime.node import Node
+from notbefore.stores.sqlite.store import SqliteStore
+from notbefore.tasks import AsyncioTasks
+
+OPERATOR = Actor(ActorKind.OPERATOR, "ops")
+
+
+class NotingExecutor:
+    """Carries nothing out, but notes the attempts, and does what it is told for each."""
+
+    name = "noting"
+
+    def __init__(self):
+        self.attempts = []
+        self.running = set()
+        self.overlapped = []
+        self.failures = {}
+        self.gates = {}
+
+    async def carry_out(self, impact):
+        self.attempts.append(impact.attempt_id)
+        if impact.vm.name in self.running:
+            self.overlapped.append(impact.vm.name)
+        self.running.add(impact.vm.name)
+        try:
+            if gate := self.gates.get(impact.vm.name):
+                await gate.wait()
+            await asyncio.sleep(0)
+            if self.failures.get(impact.vm.name, 0) > 0:
+                self.failures[impact.vm.name] -= 1
+                raise ImpactFailure("told to fail")
+        finally:
+            self.running.discard(impact.vm.name)
+        return Evidence(f"noted {impact.attempt_id}")
+
+
+class SteppedClock(SystemClock):
+    """A system clock whose wall hand somebody steps."""
+
+    step_ms = 0
+
+    def now(self):
+        real = super().now()
+        return Moment(real.wall_ms + self.step_ms, real.boot_ms, real.boot_id)
+
+
+class TestNode:
+    """A node with hands: what the edges would ask of it, in one word each."""
+
+    __test__ = False
+
+    def __init__(self, node, tasks, clock, executor):
+        self.node = node
+        self.tasks = tasks
+        self.clock = clock
+        self.executor = executor
+        self._names = count()
+
+    async def declare(self, *vms, scope="s", **settings):
+        settings = ScopeSettings(**{"listening": Listening.ALWAYS, **settings})
+        vms = tuple(Vm(vm) if isinstance(vm, str) else vm for vm in vms)
+        return await self._take(DeclareScope, scope, kind=Kind.STANDALONE, settings=settings, vms=vms)
+
+    async def operate(self, vm, operation, scope="s"):
+        taken = await self._take(OperateVm, scope, vm=vm, operation=operation)
+        return taken.answer.event_ids[0]
+
+    async def maintain(self, event_type, scope="s", **which):
+        return (await self._take(Maintain, scope, type=event_type, **which)).answer.event_ids
+
+    async def approve(self, event_id, vm, scope="s"):
+        by = Actor(ActorKind.VM, vm)
+        return await self._take(ApproveEvents, scope, by=by, event_ids=(event_id,))
+
+    async def _take(self, request, scope, by=OPERATOR, **fields):
+        return await self.node.turns.take(request(scope=scope, request_id=self.node.ids(), by=by, **fields))
+
+    def event(self, event_id):
+        found = self.node.snapshot.event(event_id)
+        return found[1] if found else None
+
+    async def gone(self, event_id):
+        """Wait until the event has left the scope, however long that takes."""
+        while self.event(event_id) is not None:
+            await asyncio.sleep(0.01)
+
+    async def advance(self, seconds):
+        await self.clock.advance_to(self.clock.now().wall_ms + seconds * 1000)
+
+
+@asynccontextmanager
+async def running_node(tmp_path, executor=None, clock=None, name=None, store=None):
+    tasks = AsyncioTasks()
+    name = name or str(uuid4())
+    opened = store or await SqliteStore.open(tmp_path / "notbefore.db", name)
+    clock = clock or ManualClock(tasks, tmp_path / f"{name}.clock")
+    executor = executor or NotingExecutor()
+    node = Node(name, opened, executor, clock, tasks, ids=lambda: str(uuid4()))
+    await node.start()
+    try:
+        yield TestNode(node, tasks, clock, executor)
+    finally:
+        await tasks.cancel_all()
+        await opened.close()

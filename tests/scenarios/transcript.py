@@ -1,0 +1,195 @@
+"""Stories with several actors, told as transcripts and played against a real server on the manual clock.
+
+A story is a text file: `> ` begins a line somebody says, what follows is what is seen. Ids are written E1, E2, …
+in the order they appear, times as +H:MM:SS since the story began. The whole file is compared byte for byte;
+`NOTBEFORE_REWRITE_SCENARIOS=1 make test` writes what was seen instead.
+"""
+
+import re
+from datetime import datetime
+
+from lab import lab_settings, open_lab
+
+GUID = re.compile(r"[0-9A-F]{8}-[0-9A-F]{4}-[0-9A-F]{4}-[0-9A-F]{4}-[0-9A-F]{12}")
+ISO = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ")
+RFC1123 = re.compile(r"\w{3}, \d\d \w{3} \d{4} \d\d:\d\d:\d\d GMT")
+UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
+
+
+class Story:
+    def __init__(self, state):
+        self._settings = lab_settings(state)
+        self._ids = {}
+        self._sources = {}
+        self._began = None
+        self._lab = None
+
+    def play(self, text):
+        """The story as it went: every line said, with what was seen after it."""
+        told = []
+        self._open = open_lab(self._settings)
+        self._lab = self._open.__enter__()
+        self._began = moment(self._lab.control("GET", "/v1/clock").json["now"])
+        try:
+            for line in text.splitlines():
+                if line.startswith("> "):
+                    told += [line, *(self._plain(seen) for seen in self._said(line[2:]))]
+                elif line.startswith("#") or not line:
+                    told.append(line)
+        finally:
+            self._open.__exit__(None, None, None)
+        return "\n".join(told) + "\n"
+
+    # -- who says what
+
+    def _said(self, line):
+        for pattern, answer in self.LINES:
+            if found := re.fullmatch(pattern, line):
+                return answer(self, *found.groups())
+        raise ValueError(f"nobody understands: {line}")
+
+    def _scope(self, scope, settings, vms):
+        declared = []
+        for vm in vms.split():
+            name, _, place = vm.partition("@")
+            domain, _, host = place.partition("/")
+            address = self._sources.setdefault((scope, name), f"127.0.1.{len(self._sources) + 1}")
+            declared.append({"name": name, "update_domain": int(domain or 0), "host": host, "addresses": [address]})
+        self._lab.declare(scope, *declared, **dict(setting(word) for word in (settings or "").split()))
+        return []
+
+    def _asks(self, vm, version):
+        reply = self._lab.ask(self._source(vm), version or "2020-07-01")
+        if reply.status != 200:
+            return [f"{reply.status} {reply.body.decode()}"]
+        document = reply.json
+        return [f"incarnation {document['DocumentIncarnation']}", *(shown(event) for event in document["Events"])]
+
+    def _approves(self, vm, names):
+        reply = self._lab.approve(*(self._id(name) for name in names.split()), source=self._source(vm))
+        return [f"{reply.status} {reply.body.decode()}".rstrip()]
+
+    def _operates(self, operation, vm, wanted):
+        scope = next(scope for scope, name in self._sources if name == vm)
+        return self._controlled("POST", f"/v1/scopes/{scope}/vms/{vm}/{operation}", self._wanted(wanted))
+
+    def _maintains(self, event_type, scope, domains, wanted):
+        body = {"type": event_type, **self._wanted(wanted)}
+        if domains:
+            body["update_domains"] = [int(one) for one in domains.split()]
+        return self._controlled("POST", f"/v1/scopes/{scope}/maintenance", body)
+
+    def _acts(self, action, name):
+        return self._controlled("POST", f"/v1/events/{self._id(name)}/{action}")
+
+    def _controlled(self, method, path, body=None):
+        reply = self._lab.control(method, path, body)
+        if reply.status >= 400:
+            return [f"{reply.status} {reply.json['error']['message']}"]
+        events = [*reply.json["events"], *reply.json["queued"]] if "queued" in reply.json else [reply.json]
+        return [standing(event) for event in events]
+
+    def _events(self):
+        return [standing(event) for event in self._lab.control("GET", "/v1/events").json["events"]] or ["none"]
+
+    def _advances(self, amount, unit):
+        return self._happened(self._lab.advance(int(amount) * UNITS[unit]))
+
+    def _to_next(self):
+        reply = self._lab.control("POST", "/v1/clock", {"to_next": True})
+        return self._happened(reply.json) if reply.status == 200 else [reply.json["error"]["message"]]
+
+    def _happened(self, turned):
+        seen = [
+            f"{record['at']} {record['scope']}: {change['event']['id'] + ' ' if change['event'] else ''}"
+            f"{change['what']} ({change['by']}): {change['why']}"
+            for record in turned["happened"]
+            for change in record["changes"]
+        ]
+        return [*seen, f"it is {turned['now']}"]
+
+    def _restarts_the_server(self):
+        self._open.__exit__(None, None, None)
+        self._open = open_lab(self._settings)
+        self._lab = self._open.__enter__()
+        return []
+
+    def _history(self, name):
+        records = self._lab.history(f"event={self._id(name)}")
+        return [
+            f"{record['at']} {change['what']} ({change['by']}): {change['why']}"
+            for record in records
+            for change in record["changes"]
+            if change["event"] and change["event"]["id"] == self._id(name)
+        ]
+
+    LINES = (
+        (r"scope (\S+?)(?: with (.+?))?: (.*)", _scope),
+        (r"operator (restart|redeploy|freeze|evict|terminate)s? (\S+)(?: not before (\S+))?", _operates),
+        (r"operator maintains (\S+) of (\S+?)(?: domains ([\d ]+?))?(?: not before (\S+))?", _maintains),
+        (r"operator (approve|cancel|complete)s? (\S+)", _acts),
+        (r"events", _events),
+        (r"clock advances (\d+)([smhd])", _advances),
+        (r"clock to next", _to_next),
+        (r"server restarts", _restarts_the_server),
+        (r"history of (\S+)", _history),
+        (r"(\S+) asks(?: (\S+))?", _asks),
+        (r"(\S+) approves (.+)", _approves),
+    )
+
+    # -- names for ids, addresses and times
+
+    def _source(self, vm):
+        return next(address for (_, name), address in self._sources.items() if name == vm)
+
+    def _id(self, name):
+        return next((event_id for event_id, known in self._ids.items() if known == name), name)
+
+    def _wanted(self, not_before):
+        if not_before is None:
+            return {}
+        hours, minutes, seconds = (int(part) for part in not_before.lstrip("+").split(":"))
+        at = self._began + hours * 3600 + minutes * 60 + seconds
+        return {"not_before": datetime.fromtimestamp(at).astimezone().isoformat()}
+
+    def _plain(self, seen):
+        for event_id in GUID.findall(seen):
+            self._ids.setdefault(event_id, f"E{len(self._ids) + 1}")
+        seen = GUID.sub(lambda found: self._ids[found.group()], seen)
+        seen = ISO.sub(lambda found: self._since(moment(found.group())), seen)
+        return RFC1123.sub(lambda found: self._since(rfc1123_moment(found.group())), seen)
+
+    def _since(self, at):
+        seconds = round(at - self._began)
+        sign, seconds = ("-", -seconds) if seconds < 0 else ("+", seconds)
+        return f"{sign}{seconds // 3600}:{seconds // 60 % 60:02}:{seconds % 60:02}"
+
+
+def shown(event):
+    """An event as a VM sees it."""
+    when = f", not before {event['NotBefore']}" if event["NotBefore"] else ""
+    vms = " ".join(event["Resources"])
+    return f"  {event['EventId']} {event['EventType']} {event['EventStatus']} of {vms}{when}"
+
+
+def standing(event):
+    """An event as an operator sees it."""
+    vms = " ".join(event["vms"])
+    return f"{event['id']} {event['type']} {event['status']} of {vms}; waits for {event['waiting_for']}"
+
+
+def setting(word):
+    name, _, value = word.partition("=")
+    if value in ("true", "false"):
+        return name, value == "true"
+    if "," in value or ":" in value:
+        return name, value.split(",")
+    return name, int(value) if value.isdigit() else value
+
+
+def moment(text):
+    return datetime.fromisoformat(text).timestamp()
+
+
+def rfc1123_moment(text):
+    return datetime.strptime(text.replace("GMT", "+0000"), "%a, %d %b %Y %H:%M:%S %z").timestamp()
