@@ -25,11 +25,14 @@ def _netns():
 
 def python27():
     """Python 2.7 for the seeds' own sample, wherever it is."""
-    found = shutil.which("python2.7") or shutil.which("python2")
-    if found:
-        return found
     root = os.environ.get("PYENV_ROOT") or str(Path.home() / ".pyenv")
-    return next((str(path) for path in sorted(Path(root).glob("versions/2.7*/bin/python2.7"))), None)
+    found = [shutil.which("python2.7"), *map(str, sorted(Path(root).glob("versions/2.7*/bin/python2.7")))]
+    return next((one for one in found if one and _runs(one)), None)
+
+
+def _runs(program):
+    """A shim may stand where no program is."""
+    return subprocess.run([program, "-c", ""], capture_output=True, check=False).returncode == 0
 
 
 PARTS = {

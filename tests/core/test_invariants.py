@@ -27,6 +27,7 @@ from notbefore.wire.document import render_document
 
 every_journey = on_random_journeys(examples=150, in_proof=2000)
 DAY_MS = 24 * 3600 * 1000
+NOTICE_S = {"Freeze": 900, "Reboot": 900, "Redeploy": 600, "Preempt": 30, "Terminate": 300}
 GUID = re.compile(r"[0-9A-F]{8}(-[0-9A-F]{4}){3}-[0-9A-F]{12}")
 
 
@@ -37,9 +38,9 @@ class Promises:
         self.made = {}
 
     def note(self, turn) -> None:
-        for event in turn.events_after.values():
-            if event.status is Status.SCHEDULED:
-                self.made.setdefault(event.id, (turn.now, event.not_before_ms))
+        for change in turn.changes:
+            if change.what == "scheduled":
+                self.made.setdefault(change.event.id, (turn.now, change.event.not_before_ms))
 
     def is_kept(self, event_id, now) -> bool:
         since, not_before_ms = self.made[event_id]
@@ -79,6 +80,7 @@ def test_s1_no_impact_before_not_before_unless_somebody_may_have_it_so(journey):
     """S1: no impact before NotBefore unless approved, auto-approved, not listened to, or flagged no-notice."""
     promises = Promises()
     for turn in journey.taken:
+        promises.note(turn)
         told = {c.event.id: c for c in turn.changes if c.what.startswith("started: ")}
         running = {e.id for e in turn.events_after.values() if e.status is Status.STARTED}
         was_running = {e.id for e in turn.events_before.values() if e.status is Status.STARTED}
@@ -88,8 +90,6 @@ def test_s1_no_impact_before_not_before_unless_somebody_may_have_it_so(journey):
         for change in told.values():
             assert may_start(turn, change.event, change.what.removeprefix("started: "), promises)
 
-        promises.note(turn)
-
 
 @every_journey
 def test_s2_not_before_leaves_the_whole_notice_and_is_not_moved(journey):
@@ -97,10 +97,11 @@ def test_s2_not_before_leaves_the_whole_notice_and_is_not_moved(journey):
     promises = Promises()
     for turn in journey.taken:
         promises.note(turn)
+        for change in turn.changes:
+            if change.what == "scheduled":
+                notice_s = turn.after.settings.notice_s.get(change.event.type, NOTICE_S[change.event.type])
+                assert change.event.not_before_ms - turn.now.wall_ms >= notice_s * 1000
         for event in turn.events_after.values():
-            if event.status is Status.SCHEDULED and event.id not in turn.events_before:
-                notice_ms = turn.after.settings.notice_for(event.type) * 1000
-                assert event.not_before_ms - turn.now.wall_ms >= notice_ms
             if event.status is Status.SCHEDULED:
                 assert event.not_before_ms % 1000 == 0
                 assert event.not_before_ms == promises.made[event.id][1]

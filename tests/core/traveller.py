@@ -6,7 +6,7 @@ Called by: journeys.py.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, fields
 from uuid import UUID
 
 from builders import EXECUTOR, NOON, OPERATOR, SHOP
@@ -39,7 +39,8 @@ from notbefore.core.times import Moment
 
 NAMES = ("vm-0", "vm-1", "vm-2", "vm-3", "vm-4")
 STRANGER = "00000000-0000-0000-0000-00000000DEAD"
-NUMBERS = 2**24
+# Far more than there are choices in the longest step, a declaration.
+NUMBERS = 2**48
 
 
 @dataclass(frozen=True)
@@ -53,8 +54,10 @@ class Turn:
     refusal: Refusal | None = None
 
     def __str__(self) -> str:
-        answer = repr(self.refusal) if self.refusal else [change.what for change in self.changes]
-        return f"  {self.now.wall_ms - NOON.wall_ms:+} ms, {self.now.boot_id}: {self.request} -> {answer}"
+        asked = [f"{f.name}={v}" for f in fields(self.request)[3:] if (v := getattr(self.request, f.name)) != f.default]
+        answer = self.refusal.code if self.refusal else [change.what for change in self.changes]
+        when = f"{self.now.wall_ms - NOON.wall_ms:+} ms, {self.now.boot_id}"
+        return f"  {when}: {type(self.request).__name__} {' '.join(asked)[:400]} -> {answer}"
 
     @property
     def after(self) -> Scope | None:
@@ -73,19 +76,16 @@ class Turn:
         return {event.id: event for event in self.after.events} if self.after else {}
 
 
-@dataclass
 class Journey:
-    turns: list[Turn] = field(default_factory=list)
+    def __init__(self) -> None:
+        self.turns: list[Turn] = []
 
     @property
     def taken(self) -> list[Turn]:
         return [turn for turn in self.turns if turn.decision]
 
     def __repr__(self) -> str:
-        told = (
-            f"  {t.now.wall_ms - NOON.wall_ms:+} ms {t.now.boot_id} {t.request} -> {t.refusal!r}" for t in self.turns
-        )
-        return "\n".join(("Journey:", *told))
+        return "\n".join(("Journey:", *map(str, self.turns)))
 
 
 class Digits:
@@ -163,6 +163,7 @@ class Traveller:
     # -- Requests
 
     def declare(self, d: Digits) -> None:
+        force, keep_states = d.of((False, False, True)), d.of((True, False))
         uds, hosts, shift = d.of((1, 2, 3)), d.of((1, 2, 3)), d.of((0, 1))
         names = NAMES[: d.of((5, 5, 4, 3, 1))]
         names = tuple(map(str.upper, names)) if d.of((False, False, True)) else names
@@ -180,15 +181,14 @@ class Traveller:
             legacy_underscore=d.of((False, True)),
             eviction=d.of((Eviction.DEALLOCATE, Eviction.DELETE)),
         )
-        kept = frozenset(names) if d.of((False, True)) else frozenset()
         self.take(
             DeclareScope(
                 **self.asking(),
                 kind=Kind.SCALE_SET,
                 settings=scope_settings,
                 vms=vms,
-                with_state=kept,
-                force=d.of((False, False, True)),
+                with_state=frozenset() if keep_states else frozenset(names),
+                force=force,
             )
         )
 

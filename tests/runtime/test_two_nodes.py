@@ -29,6 +29,8 @@ async def test_a_node_follows_what_another_commits(tmp_path):
 async def test_both_nodes_may_approve_and_each_impact_is_carried_out_once(tmp_path):
     """S6: an impact is carried out at most once per attempt id, also with two servers."""
     executor = NotingExecutor()
+    both_have_spoken = asyncio.Event()
+    executor.gates = {f"vm-{n}": both_have_spoken for n in range(10)}
     async with running_node(tmp_path, executor) as one, running_node(tmp_path, executor) as two:
         await one.declare(*(f"vm-{n}" for n in range(10)), user_operations_max=100)
         events = [await one.operate(f"vm-{n}", "restart") for n in range(10)]
@@ -36,6 +38,7 @@ async def test_both_nodes_may_approve_and_each_impact_is_carried_out_once(tmp_pa
         await asyncio.gather(
             *(node.approve(event_id, "vm-0") for event_id in events for node in (one, two)),
         )
+        both_have_spoken.set()
         for node in (one, two):
             for event_id in events:
                 await node.gone(event_id)

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from notbefore.cli.control_api import ControlApi, Json, connect
+from notbefore.cli.event_lines import show_lines
 from notbefore.cli.fleet import DeclaredScope, read_fleet
 from notbefore.cli.fleet_changes import changes_between
 from notbefore.cli.one_by_one import one_by_one
@@ -59,7 +60,6 @@ def show_applied(applied: Sequence[Json], *, as_json: bool) -> None:
         return
     for one in applied:
         scope = one["scope"]
-        count = f" with {len(scope['vms'])} VMs" if one["outcome"] == "created" else ""
-        print(f"{scope['name']}: {one['outcome']}{count}")
-        for change in one["changes"]:
-            print(f"  {change}")
+        count = len(scope["vms"])
+        size = f" with {count} {'VM' if count == 1 else 'VMs'}" if one["outcome"] == "created" else ""
+        show_lines([f"{scope['name']}: {one['outcome']}{size}", *(f"  {change}" for change in one["changes"])])

@@ -6,7 +6,7 @@ import typer
 
 from notbefore.cli.control_api import Json, connect
 from notbefore.cli.durations import duration_s
-from notbefore.cli.event_lines import lines_of_records
+from notbefore.cli.event_lines import lines_of_records, show_lines
 from notbefore.cli.options import AsJson
 from notbefore.cli.tables import show_json
 
@@ -74,6 +74,4 @@ def _turn(how: Json, *, as_json: bool) -> None:
     if as_json:
         show_json(answer)
         return
-    for line in lines_of_records(answer["happened"], answer["now"]):
-        print(line)
-    print(f"now {answer['now']}")
+    show_lines([*lines_of_records(answer["happened"], answer["now"]), f"now {answer['now']}"])

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from notbefore.cli.control_api import Json
+from notbefore.cli.printable import printable
 from notbefore.cli.tables import show_json
 from notbefore.core.kinds import LIVE, Status
 
@@ -14,7 +15,12 @@ def show_events(events: Sequence[Json], *, as_json: bool = False, planned: bool 
         show_json(events)
     else:
         for event in events:
-            print("\n".join(lines_of(event, planned=planned)))
+            show_lines(lines_of(event, planned=planned))
+
+
+def show_lines(lines: Sequence[str]) -> None:
+    for line in lines:
+        print(printable(line))
 
 
 def lines_of(event: Json, *, planned: bool = False) -> list[str]:

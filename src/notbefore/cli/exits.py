@@ -2,14 +2,23 @@
 
 import sys
 
+from notbefore.cli.printable import printable
+from notbefore.core.errors import Refusal
+
 DONE = 0
 REFUSED = 1
 WRONG_USAGE = 2
 INTERRUPTED = 130
 
 
+class WrongUsage(Refusal):
+    """Refused because of how it was asked for, not because of what."""
+
+    code = "wrong_usage"
+
+
 def complain(message: str, hint: str = "") -> None:
     """One sentence on stderr, and the hint as a second line."""
-    print(message, file=sys.stderr)
+    print(printable(message), file=sys.stderr)
     if hint:
-        print(f"hint: {hint}", file=sys.stderr)
+        print(f"hint: {printable(hint)}", file=sys.stderr)

@@ -15,7 +15,7 @@ import typer
 
 from notbefore import __version__
 from notbefore.cli import apply, ask, clock, events, history, maintenance, operations, scopes, serve
-from notbefore.cli.exits import DONE, INTERRUPTED, REFUSED, WRONG_USAGE, complain
+from notbefore.cli.exits import DONE, INTERRUPTED, REFUSED, WRONG_USAGE, WrongUsage, complain
 from notbefore.core.errors import Refusal
 from notbefore.core.operations import OPERATIONS
 
@@ -78,7 +78,7 @@ def run(args: Sequence[str]) -> int:
         sys.stdout.flush()
     except Refusal as refusal:
         complain(refusal.message, refusal.hint)
-        return REFUSED
+        return WRONG_USAGE if isinstance(refusal, WrongUsage) else REFUSED
     except typer.TyperException as wrong:
         return _wrong_usage(wrong)
     except BrokenPipeError:

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from notbefore.cli.exits import WRONG_USAGE, complain
+from notbefore.cli.exits import WrongUsage
 from notbefore.cli.options import given
 from notbefore.core.errors import Invalid
 
@@ -48,6 +48,5 @@ def serve(
     try:
         return wiring.serve(config=Path(config) if config else None, overrides=overrides)
     except Invalid as wrong:
-        # Wrong settings are wrong usage, whether they were typed or written in a file.
-        complain(wrong.message, wrong.hint)
-        return WRONG_USAGE
+        # Whether they were typed or written in a file.
+        raise WrongUsage(wrong.message, wrong.hint, wrong.facts) from None

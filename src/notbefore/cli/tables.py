@@ -1,6 +1,7 @@
-"""Lists for people: coloured tables on a terminal, aligned columns anywhere else; and JSON for programs.
+"""Lists for people: coloured columns on a terminal, plain aligned ones anywhere else; and JSON for programs.
 
-Rule 1: an id is never cut or folded, however narrow the terminal.
+Rule 1: nothing is cut. On a terminal sentences fold and the rest stays whole; where that does not fit, each row
+becomes a block of lines.
 Rule 2: one row, one line elsewhere; what cannot be printed becomes a space.
 Rule 3: rich is imported only for a terminal: pipes should start fast.
 """
@@ -8,12 +9,15 @@ Rule 3: rich is imported only for a terminal: pipes should start fast.
 import json
 import shutil
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+
+from notbefore.cli.printable import printable
 
 Rows = Sequence[Sequence[str]]
 
-WHOLE_COLUMNS = ("id", "event")
-FOLDED_MIN = 8
+FOLDING = ("why", "by", "waiting for", "vms", "resources", "addresses", "description")
+FOLDED_MIN = 16
+GAP = 2
 STYLES: Mapping[str, str] = {
     "Queued": "dim",
     "Scheduled": "yellow",
@@ -30,37 +34,44 @@ def show_json(value: object) -> None:
 
 def show_table(columns: Sequence[str], rows: Rows, nothing: str) -> None:
     """The rows under their columns, or the sentence that there are none."""
-    clean = [[_printable(cell) for cell in row] for row in rows]
+    clean = [[printable(cell) for cell in row] for row in rows]
     if not clean:
         print(nothing)
-    elif sys.stdout.isatty():
-        _show_rich(columns, clean)
+    elif not sys.stdout.isatty():
+        print("\n".join(_aligned([_titles(columns), *clean])))
+    elif shutil.get_terminal_size().columns < _width_needed(columns, clean):
+        print("\n\n".join("\n".join(_aligned(zip(_titles(columns), row, strict=True))) for row in clean))
     else:
-        print("\n".join(aligned([[column.upper() for column in columns], *clean])))
+        _show_coloured(columns, clean)
 
 
-def aligned(rows: Rows) -> list[str]:
+def _titles(columns: Sequence[str]) -> list[str]:
+    return [column.upper() for column in columns]
+
+
+def _aligned(rows: Iterable[Sequence[str]]) -> list[str]:
+    rows = list(rows)
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    return ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
+    gap = " " * GAP
+    return [gap.join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
 
 
-def _printable(cell: str) -> str:
-    return "".join(character if character.isprintable() else " " for character in cell)
+def _width_needed(columns: Sequence[str], rows: Rows) -> int:
+    widest = [max(map(len, cells)) for cells in zip(columns, *rows, strict=True)]
+    return sum(
+        (min(width, FOLDED_MIN) if column in FOLDING else width) + GAP
+        for column, width in zip(columns, widest, strict=True)
+    )
 
 
-def _show_rich(columns: Sequence[str], rows: Rows) -> None:
-    from rich import box  # noqa: PLC0415  see rule 3
-    from rich.console import Console  # noqa: PLC0415
+def _show_coloured(columns: Sequence[str], rows: Rows) -> None:
+    from rich.console import Console  # noqa: PLC0415  see rule 3
     from rich.table import Table  # noqa: PLC0415
     from rich.text import Text  # noqa: PLC0415
 
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    needed = 0
-    for title, cells in zip(columns, zip(*rows, strict=True), strict=True):
-        whole = title in WHOLE_COLUMNS
-        table.add_column(title, no_wrap=whole, overflow="fold")
-        needed += (max(map(len, cells)) if whole else FOLDED_MIN) + 2
+    table = Table(box=None, pad_edge=False, padding=(0, GAP, 0, 0), header_style="bold")
+    for column in columns:
+        table.add_column(column.upper(), no_wrap=column not in FOLDING, overflow="fold")
     for row in rows:
         table.add_row(*(Text(cell, style=STYLES.get(cell, "")) for cell in row))
-    width = max(shutil.get_terminal_size().columns, needed)
-    Console(width=width).print(table, crop=False)
+    Console().print(table)

@@ -13,7 +13,8 @@ ASK_AGAIN_S = 0.5
 
 
 def until_ended(api: ControlApi, events: Sequence[Json]) -> list[Json]:
-    """The events as they ended, in order."""
+    """The events as they ended, in order. What was said before is said now, also into a pipe."""
+    sys.stdout.flush()
     with spinner() as tell:
         return [_until_one_ended(api, event, tell) for event in events]
 

@@ -51,7 +51,7 @@ def _existing(file: Path) -> str:
 async def require_token(request: Request) -> None:
     """A dependency of every /v1 route: who asks is kept beside the request."""
     scheme, _, given = request.headers.get("authorization", "").partition(" ")
-    for name, secret in plane_of(request).tokens.items():
+    for name, secret in (await plane_of(request)).tokens.items():
         if scheme.lower() == "bearer" and hmac.compare_digest(given.strip().encode(), secret.encode()):
             request.state.operator = Actor(ActorKind.OPERATOR, name)
             return

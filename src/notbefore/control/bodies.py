@@ -7,7 +7,7 @@ Rule 2: a body becomes core values here, and a wrong one an Invalid with the fie
 from enum import StrEnum
 from typing import Annotated, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field, StrictBool, StrictInt, StrictStr
+from pydantic import BaseModel, ConfigDict, Field, StrictBool, StrictFloat, StrictInt, StrictStr
 
 from notbefore.core.declare import VMS_PER_SCOPE_MAX
 from notbefore.core.errors import Invalid
@@ -18,6 +18,7 @@ from notbefore.wire.times import parse_iso
 
 DURATION_MAX_S = 30 * 24 * 3600
 DOMAIN_MAX = 10_000
+ADVANCE_MAX_S = 366 * 24 * 3600
 TEXT_MAX = 1000
 TAGS_MAX = 64
 
@@ -108,7 +109,7 @@ class MaintenanceBody(OperationBody):
 
 
 class ClockBody(Body):
-    advance_s: Annotated[float, Field(ge=0, le=366 * 24 * 3600)] | None = None
+    advance_s: Annotated[StrictInt | StrictFloat, Field(ge=0, le=ADVANCE_MAX_S)] | None = None
     to_next: StrictBool = False
 
 

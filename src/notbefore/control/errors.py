@@ -1,11 +1,12 @@
 """Refusals as HTTP: one table from code to status, one shape for every error (DESIGN §5)."""
 
+import json
 import logging
 from collections.abc import Mapping
 
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
-from fastapi.responses import JSONResponse
+from fastapi.responses import Response
 from starlette.exceptions import HTTPException
 
 from notbefore.core.errors import Invalid, Refusal
@@ -37,19 +38,20 @@ CODE_OF_STATUS = {404: "not_found", 405: "method_not_allowed", 413: "body_too_la
 log = logging.getLogger("notbefore.control")
 
 
-def error_response(status: int, code: str, message: str, hint: str = "", facts: object = None) -> JSONResponse:
+def error_response(status: int, code: str, message: str, hint: str = "", facts: object = None) -> Response:
     body = {"error": {"code": code, "message": message, "hint": hint, "facts": facts or {}}}
     headers = {"WWW-Authenticate": "Bearer"} if status == 401 else {}  # noqa: PLR2004  as RFC 9110 asks
-    return JSONResponse(body, status, headers)
+    # In ASCII: what was wrong may be a string that no encoding takes.
+    return Response(json.dumps(body), status, headers, "application/json")
 
 
-def refused(request: Request, refusal: Exception) -> JSONResponse:
+async def refused(request: Request, refusal: Exception) -> Response:
     assert isinstance(refusal, Refusal)
     status = STATUS_OF_CODE.get(refusal.code, 400)
     return error_response(status, refusal.code, refusal.message, refusal.hint, dict(refusal.facts))
 
 
-def malformed(request: Request, wrong: Exception) -> JSONResponse:
+async def malformed(request: Request, wrong: Exception) -> Response:
     assert isinstance(wrong, RequestValidationError)
     found = wrong.errors()[0]
     field = ".".join(str(part) for part in found["loc"][1:])
@@ -59,10 +61,10 @@ def malformed(request: Request, wrong: Exception) -> JSONResponse:
         message = "The body is not JSON."
     else:
         message = f"{field or 'body'}: {found['msg']}."
-    return refused(request, Invalid(message, "GET /docs shows what each request takes.", {"field": field}))
+    return await refused(request, Invalid(message, "GET /docs shows what each request takes.", {"field": field}))
 
 
-def http_error(request: Request, wrong: Exception) -> JSONResponse:
+async def http_error(request: Request, wrong: Exception) -> Response:
     assert isinstance(wrong, HTTPException)
     code = CODE_OF_STATUS.get(wrong.status_code, "invalid")
     response = error_response(wrong.status_code, code, f"{wrong.detail}.", "GET /docs lists what there is.")
@@ -70,9 +72,9 @@ def http_error(request: Request, wrong: Exception) -> JSONResponse:
     return response
 
 
-def broke_down(request: Request, error: Exception) -> JSONResponse:
+async def broke_down(request: Request, error: Exception) -> Response:
     if isinstance(error, RecursionError):
-        return refused(request, Invalid("The body is nested too deeply."))
+        return await refused(request, Invalid("The body is nested too deeply."))
     log.error("the control API broke down  path=%s", request.url.path, exc_info=error)
     return error_response(500, "internal", "Something went wrong inside notbefore; the log says what.")
 

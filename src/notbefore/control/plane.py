@@ -20,11 +20,11 @@ class ControlPlane:
     is_ready: Callable[[], bool]
 
 
-def plane_of(request: Request) -> ControlPlane:
+async def plane_of(request: Request) -> ControlPlane:
     return cast(ControlPlane, request.app.state.plane)
 
 
-def operator_of(request: Request) -> Actor:
+async def operator_of(request: Request) -> Actor:
     return cast(Actor, request.state.operator)
 
 

@@ -11,7 +11,7 @@ from notbefore.core.draft import Answer, Draft
 from notbefore.core.errors import Invalid, UnknownEvent, UnknownVm, WrongStatus
 from notbefore.core.kinds import Status
 from notbefore.core.listening import hear
-from notbefore.core.model import ActorKind, Approval, Event, Scope
+from notbefore.core.model import Actor, ActorKind, Approval, Event, Scope
 from notbefore.core.requests import ApproveEvents
 from notbefore.core.visibility import is_visible
 
@@ -24,21 +24,22 @@ def approve_events(draft: Draft, request: ApproveEvents) -> Answer:
             f"A request approves 1 to {APPROVALS_PER_REQUEST_MAX} events, not {len(request.event_ids)}.",
             facts={"limit": APPROVALS_PER_REQUEST_MAX},
         )
-    from_a_vm = request.by.kind is ActorKind.VM
-    if from_a_vm:
-        note_asked(draft, request)
-    events = [approvable(draft.scope, event_id, from_a_vm=from_a_vm) for event_id in request.event_ids]
+    by = speaker(draft, request)
+    events = [approvable(draft.scope, event_id, from_a_vm=by.kind is ActorKind.VM) for event_id in request.event_ids]
     for event in events:
-        record_approval(draft, event.id)
+        record_approval(draft, event.id, by)
     return Answer(tuple(event.id for event in events))
 
 
-def note_asked(draft: Draft, request: ApproveEvents) -> None:
-    """An answered POST shows that the VM listens, as an answered GET does (SPEC §2.5)."""
+def speaker(draft: Draft, request: ApproveEvents) -> Actor:
+    """Who speaks, by the name it was declared with. A POST shows that a VM listens, as a GET does (SPEC §2.5)."""
+    if request.by.kind is not ActorKind.VM:
+        return request.by
     vm = draft.scope.vm(request.by.name)
     if vm is None:
         raise UnknownVm(draft.scope.name, request.by.name)
     hear(draft, {vm.name: draft.now.wall_ms})
+    return Actor(ActorKind.VM, vm.name)
 
 
 def approvable(scope: Scope, event_id: str, *, from_a_vm: bool) -> Event:
@@ -51,13 +52,13 @@ def approvable(scope: Scope, event_id: str, *, from_a_vm: bool) -> Event:
     return event
 
 
-def record_approval(draft: Draft, event_id: str) -> None:
+def record_approval(draft: Draft, event_id: str, by: Actor) -> None:
     event = draft.scope.event(event_id)
     if event is None or event.status is not Status.SCHEDULED:
         return
-    if any(approval.by == draft.request.by for approval in event.approvals):
+    if any(approval.by == by for approval in event.approvals):
         return
-    approval = Approval(draft.request.by, draft.now.wall_ms)
+    approval = Approval(by, draft.now.wall_ms)
     approved = replace(event, approvals=(*event.approvals, approval))
     draft.put(approved)
-    draft.tell("approved", f"approved by {draft.request.by}", event=approved)
+    draft.tell("approved", f"approved by {by}", by, event=approved)

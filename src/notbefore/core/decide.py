@@ -38,13 +38,12 @@ from notbefore.core.times import Moment
 
 
 def decide(scope: Scope | None, request: Request, now: Moment) -> Decision:
-    if scope is None or scope.removed:
-        if not isinstance(request, DeclareScope):
-            raise UnknownScope(request.scope)
-        scope = scope or Scope(name=request.scope, removed=True)
+    scope = scope or Scope(name=request.scope, removed=True)
     for taken in scope.taken:
         if taken.request_id == request.request_id:
             return Decision(scope, (), Answer(taken.event_ids, again=True), None)
+    if scope.removed and not isinstance(request, DeclareScope):
+        raise UnknownScope(request.scope)
     draft = Draft(scope, request, now)
     answer = ANSWERS[type(request)](draft, request)
     if not isinstance(request, QUIET):

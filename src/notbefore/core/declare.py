@@ -8,11 +8,12 @@ Rule 3: a removed scope keeps its incarnation, so that declaring it again never 
 from dataclasses import replace
 from ipaddress import IPv6Address, ip_address
 
+from notbefore.core.domains import is_planned_platform
 from notbefore.core.draft import Answer, Draft
 from notbefore.core.errors import AddressTaken, Invalid, LiveEvent
 from notbefore.core.history import Declaration
 from notbefore.core.impacts import drop_vm
-from notbefore.core.kinds import LIVE, EventType, Policy, Source
+from notbefore.core.kinds import EventType, Policy, Source
 from notbefore.core.model import Event, Scope, Vm, name_key
 from notbefore.core.requests import DeclareScope, RemoveScope
 from notbefore.core.scope_settings import (
@@ -33,14 +34,9 @@ def declare_scope(draft: Draft, request: DeclareScope) -> Answer:
     check_name("scope", request.scope)
     check_settings(request.settings)
     vms = checked_vms(keeping_states(draft.scope, request))
-    for vm in draft.scope.vms:
-        hurt = hurt_event(draft.scope, vm, next((v for v in vms if name_key(v.name) == name_key(vm.name)), None))
-        if hurt and not request.force:
-            raise LiveEvent(
-                f"{vm.name} has a live event that this would hurt: {hurt.id} ({hurt.type}, {hurt.status}).",
-                f"`notbefore cancel {hurt.id}` or wait for its end; or force it.",
-                {"scope": request.scope, "vm": vm.name, "event": hurt.id},
-            )
+    refuse_moves_under_maintenance(draft.scope, vms)
+    if not request.force:
+        refuse_removal_of_live_vms(draft.scope, vms)
     declared = replace(draft.scope, name=request.scope, kind=request.kind, settings=request.settings, removed=False)
     if declared == draft.scope and vms == draft.scope.vms:
         return Answer()
@@ -64,12 +60,8 @@ def keeping_states(scope: Scope, request: DeclareScope) -> tuple[Vm, ...]:
 
 def remove_scope(draft: Draft, request: RemoveScope) -> Answer:
     if draft.scope.events and not request.force:
-        live = draft.scope.events[0]
-        raise LiveEvent(
-            f"Scope '{draft.scope.name}' has a live event: {live.id} ({live.type}, {live.status}).",
-            f"`notbefore cancel {live.id}` or wait for its end; or force it.",
-            {"scope": draft.scope.name, "event": live.id},
-        )
+        what = f"Scope '{draft.scope.name}' cannot be removed: it has a live event"
+        raise in_the_way(draft.scope, draft.scope.events[0], what, "; or force it")
     for vm in draft.scope.vms:
         drop_vm(draft, vm, f"{vm.name} was removed with its scope by {request.by}")
     draft.scope = replace(draft.scope, vms=(), asked_ms={}, recovery=None, removed=True)
@@ -78,11 +70,32 @@ def remove_scope(draft: Draft, request: RemoveScope) -> Answer:
     return Answer()
 
 
-def hurt_event(scope: Scope, before: Vm, after: Vm | None) -> Event | None:
-    """The live event that would lose its VM, or whose VM would change its update domain or host under it."""
-    moved = after is None or (after.update_domain, after.host) != (before.update_domain, before.host)
-    live = [event for event in scope.live_events_of(before.name) if event.status in LIVE]
-    return live[0] if moved and live else None
+def refuse_removal_of_live_vms(scope: Scope, vms: tuple[Vm, ...]) -> None:
+    kept = {name_key(vm.name) for vm in vms}
+    for vm in scope.vms:
+        live = scope.live_events_of(vm.name)
+        if live and name_key(vm.name) not in kept:
+            raise in_the_way(scope, live[0], f"{vm.name} cannot be removed: it has a live event", "; or force it", vm)
+
+
+def refuse_moves_under_maintenance(scope: Scope, vms: tuple[Vm, ...]) -> None:
+    """One event holds VMs of one update domain and host [seed]; no force may break that while it lives."""
+    for vm in vms:
+        before = scope.vm(vm.name)
+        if before is None or (before.update_domain, before.host) == (vm.update_domain, vm.host):
+            continue
+        for event in filter(is_planned_platform, scope.live_events_of(vm.name)):
+            raise in_the_way(
+                scope, event, f"{vm.name} cannot change its update domain or host under a live event", "", vm
+            )
+
+
+def in_the_way(scope: Scope, event: Event, what: str, otherwise: str, vm: Vm | None = None) -> LiveEvent:
+    return LiveEvent(
+        f"{what}: {event.id} ({event.type}, {event.status}).",
+        f"`notbefore cancel {event.id}`, or wait for its end{otherwise}.",
+        {"scope": scope.name, "event": event.id, **({"vm": vm.name} if vm else {})},
+    )
 
 
 def check_name(noun: str, name: str) -> None:

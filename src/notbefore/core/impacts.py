@@ -8,10 +8,10 @@ from dataclasses import replace
 
 from notbefore.core.draft import Answer, Draft
 from notbefore.core.effects import PendingEffect
-from notbefore.core.errors import StaleAttempt, UnknownEvent
+from notbefore.core.errors import NotAllowed, StaleAttempt, UnknownEvent
 from notbefore.core.kinds import EventType, Eviction, Status, VmState
 from notbefore.core.lifecycle import Happening
-from notbefore.core.model import Event, Outcome, Scope, Vm, name_key
+from notbefore.core.model import ActorKind, Event, Outcome, Scope, Vm, name_key
 from notbefore.core.requests import CancelEvent, ClaimEffect, CompleteEvent, ImpactFailed, ImpactFinished
 from notbefore.core.times import SECOND_MS
 
@@ -35,7 +35,7 @@ def claim_effect(draft: Draft, request: ClaimEffect) -> Answer:
 
 
 def impact_finished(draft: Draft, request: ImpactFinished) -> Answer:
-    pending = pending_effect(draft.scope, request.event_id, request.vm, request.attempt)
+    pending = claimed_effect(draft.scope, request)
     event = current_event(draft.scope, request.event_id)
     outcome = Outcome(request.vm, draft.now.wall_ms, done=True, evidence=request.evidence)
     event = replace(event, outcomes=(*event.outcomes, outcome))
@@ -48,7 +48,7 @@ def impact_finished(draft: Draft, request: ImpactFinished) -> Answer:
 
 
 def impact_failed(draft: Draft, request: ImpactFailed) -> Answer:
-    pending = pending_effect(draft.scope, request.event_id, request.vm, request.attempt)
+    pending = claimed_effect(draft.scope, request)
     event = current_event(draft.scope, request.event_id)
     failures = pending.failures + 1
     if failures < FAILURES_MAX:
@@ -68,12 +68,18 @@ def impact_failed(draft: Draft, request: ImpactFailed) -> Answer:
 
 def complete_event(draft: Draft, request: CompleteEvent) -> Answer:
     event = current_event(draft.scope, request.event_id)
+    if request.by.kind is not ActorKind.OPERATOR:
+        raise NotAllowed(f"Only an operator may declare event {event.id} complete.", facts={"event": event.id})
     draft.move(event, Happening.DECLARED_COMPLETE, f"declared complete by {request.by}")
     return Answer((event.id,))
 
 
 def cancel_event(draft: Draft, request: CancelEvent) -> Answer:
     event = current_event(draft.scope, request.event_id)
+    if request.by.kind is not ActorKind.OPERATOR and request.by != event.made_by:
+        raise NotAllowed(
+            f"Event {event.id} may be cancelled by its maker or an operator only.", facts={"event": event.id}
+        )
     draft.move(event, Happening.CANCELLED, f"cancelled by {request.by}")
     return Answer((event.id,))
 
@@ -116,7 +122,7 @@ def leave_event(draft: Draft, event: Event, vm: Vm, why: str) -> None:
         draft.tell("changed", f"{why}, so it left the event", event=draft.scope.event(event.id))
         end_when_over(draft, event.id)
     elif event.status is Status.STARTED:
-        draft.move(event, Happening.DECLARED_COMPLETE, f"{why}, and the event had no other VM")
+        draft.move(event, Happening.VM_GONE, f"{why}, and the event had no other VM")
     else:
         draft.move(event, Happening.CANCELLED, f"{why}, and the event had no other VM")
 
@@ -146,6 +152,14 @@ def pending_effect(scope: Scope, event_id: str, vm: str, attempt: int) -> Pendin
                 return pending
             break
     raise StaleAttempt(event_id, vm, attempt)
+
+
+def claimed_effect(scope: Scope, report: ImpactFinished | ImpactFailed) -> PendingEffect:
+    """The effect whose running attempt this report is of; an attempt is reported once."""
+    pending = pending_effect(scope, report.event_id, report.vm, report.attempt)
+    if not pending.claimed_by:
+        raise StaleAttempt(report.event_id, report.vm, report.attempt)
+    return pending
 
 
 def put_pending(draft: Draft, changed: PendingEffect) -> None:

@@ -24,6 +24,7 @@ class Happening(StrEnum):
     NO_NOTICE = "started: no notice"
     FINISHED = "completed"
     DECLARED_COMPLETE = "completed: operator's word"
+    VM_GONE = "completed: no VM left"
     GIVEN_UP = "failed"
     CANCELLED = "cancelled"
 
@@ -42,6 +43,7 @@ TRANSITIONS: Mapping[tuple[Status | None, Happening], Status] = {
     (Status.SCHEDULED, Happening.CANCELLED): Status.CANCELLED,
     (Status.STARTED, Happening.FINISHED): Status.COMPLETED,
     (Status.STARTED, Happening.DECLARED_COMPLETE): Status.COMPLETED,
+    (Status.STARTED, Happening.VM_GONE): Status.COMPLETED,
     (Status.STARTED, Happening.GIVEN_UP): Status.FAILED,
 }
 

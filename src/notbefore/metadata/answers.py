@@ -16,5 +16,5 @@ class HttpAnswer:
 
 
 def error(status: int, sentence: str, *headers: tuple[bytes, bytes]) -> HttpAnswer:
-    body = json.dumps({"error": sentence}, separators=(",", ":"), ensure_ascii=False).encode()
+    body = json.dumps({"error": sentence}, separators=(",", ":")).encode()
     return HttpAnswer(status, (JSON_TYPE, *headers), body)
