@@ -15,6 +15,7 @@ import msgspec
 
 from notbefore.core.errors import Invalid
 from notbefore.core.kinds import EventType
+from notbefore.state_dir import default_state_dir
 
 ENV_PREFIX = "NOTBEFORE_"
 
@@ -78,11 +79,6 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
                 {"store": self.store.url},
             )
         return Path(path).expanduser()
-
-
-def default_state_dir(env: Mapping[str, str]) -> Path:
-    base = env.get("XDG_STATE_HOME") or str(Path.home() / ".local" / "state")
-    return Path(base) / "notbefore"
 
 
 def load_settings(file: Path | None, env: Mapping[str, str], flags: Mapping[str, Any]) -> Settings:

@@ -9,12 +9,15 @@ import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
 from ipaddress import ip_address
+from typing import Any
 
 import uvicorn
 
 from notbefore.core.errors import Invalid, NotAllowed
 
 BACKLOG = 2048
+GRACE_S = 5
+KEEP_ALIVE_S = 75
 PORTS = range(65536)
 
 
@@ -66,3 +69,23 @@ class QuietServer(uvicorn.Server):
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
         yield
+
+
+def server_for(app: Any, http: type[asyncio.Protocol] | str = "httptools") -> QuietServer:
+    """uvicorn with everything left out that neither plane wants."""
+    config = uvicorn.Config(
+        app,
+        http=http,
+        ws="none",
+        lifespan="off",
+        interface="asgi3",
+        proxy_headers=False,
+        access_log=False,
+        log_config=None,
+        server_header=False,
+        headers=[("server", "notbefore")],
+        timeout_keep_alive=KEEP_ALIVE_S,
+        timeout_graceful_shutdown=GRACE_S,
+        backlog=BACKLOG,
+    )
+    return QuietServer(config)

@@ -24,7 +24,7 @@ import uvloop
 
 from notbefore.clock import ManualClock, SystemClock
 from notbefore.control.app import control_server
-from notbefore.control.auth import TOKEN_FILE, admin_token
+from notbefore.control.auth import admin_token
 from notbefore.control.plane import ControlPlane
 from notbefore.core.errors import NotAllowed
 from notbefore.demo import declare_demo
@@ -35,8 +35,10 @@ from notbefore.metadata.service import MetadataOptions, MetadataService
 from notbefore.runtime.node import Node
 from notbefore.settings import Settings, load_settings
 from notbefore.sockets import QuietServer, bind, parse_address
+from notbefore.state_dir import TOKEN_FILE
 from notbefore.stores.sqlite.store import SqliteStore
 from notbefore.tasks import AsyncioTasks
+from notbefore.wire.api_versions import NEWEST, PATH
 
 log = logging.getLogger("notbefore")
 
@@ -189,7 +191,7 @@ def banner(server: RunningServer, settings: Settings) -> str:
         f"  store     {settings.store_path}",
         f"  clock     {settings.clock.kind}",
         "Try it, as a VM:",
-        f'  curl -H Metadata:true "{server.metadata_urls[0]}/metadata/scheduledevents?api-version=2020-07-01"',
+        f'  curl -H Metadata:true "{server.metadata_urls[0]}{PATH}?api-version={NEWEST}"',
     ]
     if settings.demo:
         lines += ["and as an operator:", "  notbefore restart FrontEnd_IN_0"]

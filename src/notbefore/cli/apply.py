@@ -8,11 +8,11 @@ from typing import Annotated
 import typer
 
 from notbefore.cli.control_api import ControlApi, Json, connect
-from notbefore.cli.event_lines import show_lines
 from notbefore.cli.fleet import DeclaredScope, read_fleet
 from notbefore.cli.fleet_changes import changes_between
 from notbefore.cli.one_by_one import one_by_one
 from notbefore.cli.options import AsJson
+from notbefore.cli.printable import show_lines
 from notbefore.cli.tables import show_json
 from notbefore.core.errors import Refusal, UnknownScope
 

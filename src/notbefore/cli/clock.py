@@ -6,8 +6,9 @@ import typer
 
 from notbefore.cli.control_api import Json, connect
 from notbefore.cli.durations import duration_s
-from notbefore.cli.event_lines import lines_of_records, show_lines
+from notbefore.cli.event_lines import lines_of_records
 from notbefore.cli.options import AsJson
+from notbefore.cli.printable import show_lines
 from notbefore.cli.tables import show_json
 
 # Turning a clock by months carries out everything that falls due in them before it answers.

@@ -16,9 +16,9 @@ from typing import Any
 from urllib.parse import SplitResult, quote, urlencode, urlsplit
 
 from notbefore.core.errors import REFUSALS, Refusal
+from notbefore.state_dir import TOKEN_FILE, default_state_dir
 
 DEFAULT_URL = "http://127.0.0.1:8255"
-TOKEN_FILE = "admin.token"  # noqa: S105  the file's name, not a secret
 CONNECT_MAX_S = 5.0
 ANSWER_MAX_S = 60.0
 ANSWER_MAX_BYTES = 256 * 1024 * 1024
@@ -115,7 +115,7 @@ def connect(env: Mapping[str, str] = os.environ) -> ControlApi:
 def state_dir(env: Mapping[str, str]) -> Path:
     if state := env.get("NOTBEFORE_STATE"):
         return Path(state).expanduser()
-    return Path(env.get("XDG_STATE_HOME") or Path.home() / ".local" / "state") / "notbefore"
+    return default_state_dir(env)
 
 
 def _token_in(state: Path) -> str:

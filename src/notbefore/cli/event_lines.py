@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from notbefore.cli.control_api import Json
-from notbefore.cli.printable import printable
+from notbefore.cli.printable import show_lines
 from notbefore.cli.tables import show_json
 from notbefore.core.kinds import LIVE, Status
 
@@ -16,11 +16,6 @@ def show_events(events: Sequence[Json], *, as_json: bool = False, planned: bool 
     else:
         for event in events:
             show_lines(lines_of(event, planned=planned))
-
-
-def show_lines(lines: Sequence[str]) -> None:
-    for line in lines:
-        print(printable(line))
 
 
 def lines_of(event: Json, *, planned: bool = False) -> list[str]:

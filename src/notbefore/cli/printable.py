@@ -1,5 +1,12 @@
-"""Text of others on a terminal: one line, and nothing that moves the cursor."""
+"""Text of others on a terminal: one line stays one line, and nothing moves the cursor."""
+
+from collections.abc import Iterable
 
 
 def printable(text: str) -> str:
     return "".join(character if character.isprintable() else " " for character in text)
+
+
+def show_lines(lines: Iterable[str]) -> None:
+    for line in lines:
+        print(printable(line))

@@ -18,12 +18,11 @@ from urllib.parse import SplitResult, urlencode, urlsplit
 
 from notbefore.core.errors import Refusal
 from notbefore.core.times import SECOND_MS
-from notbefore.wire.api_versions import NEWEST
+from notbefore.wire.api_versions import NEWEST, PATH
 from notbefore.wire.approval import render_start_requests
 from notbefore.wire.times import parse_iso
 
 DEFAULT_ENDPOINT = "http://169.254.169.254"
-PATH = "/metadata/scheduledevents"
 CONNECT_MAX_S = 5.0
 # The first request of a VM enables the service, which may take two minutes [real].
 ANSWER_MAX_S = 130.0

@@ -2,7 +2,6 @@
 
 from typing import Any
 
-import uvicorn
 from fastapi import Depends, FastAPI, Response
 from fastapi.responses import JSONResponse
 
@@ -10,10 +9,9 @@ from notbefore import __version__
 from notbefore.control import clock, errors, events, history, scopes
 from notbefore.control.auth import require_token
 from notbefore.control.plane import ControlPlane, Plane
-from notbefore.sockets import BACKLOG, QuietServer
+from notbefore.sockets import QuietServer, server_for
 
 BODY_MAX_BYTES = 1024 * 1024
-GRACE_S = 5
 
 
 def control_app(plane: ControlPlane) -> FastAPI:
@@ -69,18 +67,4 @@ class BodyLimit:
 
 
 def control_server(plane: ControlPlane) -> QuietServer:
-    config = uvicorn.Config(
-        BodyLimit(control_app(plane)),
-        http="httptools",
-        ws="none",
-        lifespan="off",
-        interface="asgi3",
-        proxy_headers=False,
-        access_log=False,
-        log_config=None,
-        server_header=False,
-        headers=[("server", "notbefore")],
-        timeout_graceful_shutdown=GRACE_S,
-        backlog=BACKLOG,
-    )
-    return QuietServer(config)
+    return server_for(BodyLimit(control_app(plane)))

@@ -14,8 +14,8 @@ from fastapi import Request
 from notbefore.control.plane import plane_of
 from notbefore.core.errors import NotAllowed, Refusal
 from notbefore.core.model import Actor, ActorKind
+from notbefore.state_dir import TOKEN_FILE
 
-TOKEN_FILE = "admin.token"  # noqa: S105  the file's name, not a secret
 TOKEN_BYTES = 32
 
 

@@ -7,7 +7,7 @@ from fastapi import APIRouter, Query
 from notbefore.control.bodies import word
 from notbefore.control.plane import ControlPlane, Operator, Plane
 from notbefore.control.shapes import live_event, shown_event
-from notbefore.core.errors import Invalid, UnknownEvent, WrongStatus
+from notbefore.core.errors import Invalid, UnknownEvent, UnknownScope, WrongStatus
 from notbefore.core.kinds import ENDED, LIVE, Status
 from notbefore.core.model import Event, Scope, name_key
 from notbefore.core.requests import ApproveEvents, CancelEvent, CompleteEvent, Request
@@ -25,6 +25,8 @@ async def list_events(
 ) -> dict[str, Any]:
     statuses = [word(Status, one, "status") for one in status] if status else list(LIVE)
     ended = tuple(one for one in statuses if one in ENDED)
+    if scope is not None and not ended and plane.node.snapshot.view(scope) is None:
+        raise UnknownScope(scope)
     events = await ended_events(plane, HistoryQuery(scope=scope, statuses=ended, newest=True)) if ended else []
     for live_scope in sorted(plane.node.snapshot.scopes(), key=lambda one: one.key):
         if scope is None or live_scope.key == name_key(scope):

@@ -42,7 +42,7 @@ def impact_finished(draft: Draft, request: ImpactFinished) -> Answer:
     drop_pending(draft, pending)
     draft.put(event)
     draft.tell("impact done", f"{request.vm}: {request.evidence}", event=event)
-    change_vm_afterwards(draft, event, request)
+    change_vm_afterwards(draft, event, request.vm, request.new_host)
     end_when_over(draft, event.id)
     return Answer((event.id,))
 
@@ -70,7 +70,12 @@ def complete_event(draft: Draft, request: CompleteEvent) -> Answer:
     event = current_event(draft.scope, request.event_id)
     if request.by.kind is not ActorKind.OPERATOR:
         raise NotAllowed(f"Only an operator may declare event {event.id} complete.", facts={"event": event.id})
-    draft.move(event, Happening.DECLARED_COMPLETE, f"declared complete by {request.by}")
+    word = f"declared complete by {request.by}"
+    missing = [vm for vm in event.vms if not already_over_for(event, vm)]
+    outcomes = tuple(Outcome(vm, draft.now.wall_ms, done=True, evidence=word) for vm in missing)
+    event = draft.move(replace(event, outcomes=(*event.outcomes, *outcomes)), Happening.DECLARED_COMPLETE, word)
+    for vm in missing:
+        change_vm_afterwards(draft, event, vm)
     return Answer((event.id,))
 
 
@@ -84,13 +89,14 @@ def cancel_event(draft: Draft, request: CancelEvent) -> Answer:
     return Answer((event.id,))
 
 
-def change_vm_afterwards(draft: Draft, event: Event, request: ImpactFinished) -> None:
-    vm = draft.scope.vm(request.vm)
+def change_vm_afterwards(draft: Draft, event: Event, vm_name: str, new_host: str | None = None) -> None:
+    """What is left of a VM when its impact is over, whoever said so (SPEC §3.5)."""
+    vm = draft.scope.vm(vm_name)
     if vm is None:
         return
     match event.type:
-        case EventType.REDEPLOY if request.new_host is not None:
-            put_vm(draft, replace(vm, host=request.new_host), f"{vm.name} moved to {request.new_host}")
+        case EventType.REDEPLOY if new_host is not None:
+            put_vm(draft, replace(vm, host=new_host), f"{vm.name} moved to {new_host}")
         case EventType.PREEMPT if draft.scope.settings.eviction is Eviction.DEALLOCATE:
             put_vm(draft, replace(vm, state=VmState.DEALLOCATED), f"{vm.name} was evicted and is deallocated")
         case EventType.PREEMPT | EventType.TERMINATE:
@@ -107,12 +113,12 @@ def drop_vm(draft: Draft, vm: Vm, why: str) -> None:
     )
     draft.tell("vm left", why, vm=vm)
     for event in draft.scope.events:
-        if event.has_vm(vm.name) and not already_over_for(event, vm):
+        if event.has_vm(vm.name) and not already_over_for(event, vm.name):
             leave_event(draft, event, vm, why)
 
 
-def already_over_for(event: Event, vm: Vm) -> bool:
-    return name_key(vm.name) in {name_key(outcome.vm) for outcome in event.outcomes}
+def already_over_for(event: Event, vm_name: str) -> bool:
+    return name_key(vm_name) in {name_key(outcome.vm) for outcome in event.outcomes}
 
 
 def leave_event(draft: Draft, event: Event, vm: Vm, why: str) -> None:

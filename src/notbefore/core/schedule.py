@@ -48,14 +48,8 @@ def maintain(draft: Draft, request: Maintain) -> Answer:
         raise Invalid(f"Platform maintenance is one of {allowed}, not {request.type}.", facts={"type": request.type})
     made = []
     for n, group in enumerate(groups_going_down_together(chosen_vms(draft.scope, request))):
-        event = Event(
-            id=request.nth_event_id(n),
-            type=request.type,
-            source=Source.PLATFORM,
-            vms=names_of(group),
-            made_at_ms=draft.now.wall_ms,
-            made_by=request.by,
-            update_domain=group[0].update_domain,
+        event = replace(
+            platform_event(draft, n, group, request.type),
             description=MAINTENANCE_DESCRIPTION if request.description is None else request.description,
             duration_s=-1 if request.duration_s is None else request.duration_s,
         )
@@ -70,20 +64,23 @@ def fail_host(draft: Draft, request: FailHost) -> Answer:
     hit = [vm for vm in draft.scope.vms if name_key(vm.host) == name_key(request.host) and vm.state is VmState.RUNNING]
     made = []
     for n, group in enumerate(groups_going_down_together(hit)):
-        event = Event(
-            id=request.nth_event_id(n),
-            type=EventType.REBOOT,
-            source=Source.PLATFORM,
-            vms=names_of(group),
-            made_at_ms=draft.now.wall_ms,
-            made_by=request.by,
-            update_domain=group[0].update_domain,
-            description=FAILURE_DESCRIPTION,
-            unplanned=True,
-        )
-        make_visible(draft, event, "")
+        event = platform_event(draft, n, group, EventType.REBOOT)
+        make_visible(draft, replace(event, description=FAILURE_DESCRIPTION, unplanned=True), "")
         made.append(event.id)
     return Answer(tuple(made))
+
+
+def platform_event(draft: Draft, n: int, group: Sequence[Vm], event_type: EventType) -> Event:
+    """The n-th event of a request, over VMs that go down together."""
+    return Event(
+        id=draft.request.nth_event_id(n),
+        type=event_type,
+        source=Source.PLATFORM,
+        vms=names_of(group),
+        made_at_ms=draft.now.wall_ms,
+        made_by=draft.request.by,
+        update_domain=group[0].update_domain,
+    )
 
 
 def admit(draft: Draft, event: Event, why: str) -> None:

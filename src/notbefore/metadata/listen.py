@@ -7,17 +7,12 @@ unless `allow_routable` says so.
 from collections.abc import Sequence
 from ipaddress import ip_address
 
-import uvicorn
-
 from notbefore.core.errors import NotAllowed
 from notbefore.metadata.app import MetadataApp
 from notbefore.metadata.identity import Listener
 from notbefore.metadata.protocol import MetadataProtocol
 from notbefore.metadata.service import MetadataService
-from notbefore.sockets import BACKLOG, QuietServer
-
-KEEP_ALIVE_S = 75
-GRACE_S = 5
+from notbefore.sockets import QuietServer, server_for
 
 
 def refuse_routable(host: str) -> None:
@@ -33,19 +28,4 @@ def refuse_routable(host: str) -> None:
 def metadata_server(service: MetadataService, listeners: Sequence[Listener]) -> QuietServer:
     """Listeners by the address a connection came in on; a wildcard listener answers for its port."""
     by_address = {("" if ip_address(one.host).is_unspecified else one.host, one.port): one for one in listeners}
-    config = uvicorn.Config(
-        MetadataApp(service, by_address),
-        http=MetadataProtocol,
-        ws="none",
-        lifespan="off",
-        interface="asgi3",
-        proxy_headers=False,
-        access_log=False,
-        log_config=None,
-        server_header=False,
-        headers=[("server", "notbefore")],
-        timeout_keep_alive=KEEP_ALIVE_S,
-        timeout_graceful_shutdown=GRACE_S,
-        backlog=BACKLOG,
-    )
-    return QuietServer(config)
+    return server_for(MetadataApp(service, by_address), http=MetadataProtocol)

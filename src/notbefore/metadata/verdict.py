@@ -11,9 +11,7 @@ from dataclasses import dataclass
 from urllib.parse import parse_qsl, unquote
 
 from notbefore.metadata.answers import JSON_TYPE, HttpAnswer, error
-from notbefore.wire.api_versions import API_VERSIONS, NEWEST_THREE, ApiVersion
-
-PATH = "/metadata/scheduledevents"
+from notbefore.wire.api_versions import API_VERSIONS, NEWEST_THREE, PATH, ApiVersion
 
 # The real service's bytes, the odd ": . " and the inner spaces included [real].
 HEADER_MISSING = HttpAnswer(400, (JSON_TYPE,), b'{ "error": "Bad request: . Required metadata header not specified" }')

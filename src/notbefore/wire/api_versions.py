@@ -1,4 +1,4 @@
-"""The seven api-versions and what each knows (SPEC §2.2), as a table.
+"""Where the document is, and the seven api-versions with what each knows (SPEC §2.2), as a table.
 
 A field or type that a version does not know is left out, not sent empty.
 """
@@ -23,6 +23,8 @@ class ApiVersion:
 _BASE = frozenset(MAINTENANCE_TYPES)
 _WITH_PREEMPT = _BASE | {EventType.PREEMPT}
 _ALL = _WITH_PREEMPT | {EventType.TERMINATE}
+
+PATH = "/metadata/scheduledevents"
 
 API_VERSIONS: Mapping[str, ApiVersion] = {
     version.name: version
