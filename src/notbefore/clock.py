@@ -80,15 +80,27 @@ class ManualClock(RealTime):
     def next_due_ms(self) -> int | None:
         return self._waiting[0][0] if self._waiting else None
 
-    async def advance_to(self, until_ms: int) -> None:
-        """From due time to due time; at each, everything that follows happens before the clock moves on."""
+    async def advance_by(self, span_ms: int) -> None:
+        async with self._turning:
+            await self._advance_to(self._wall_ms + span_ms)
+
+    async def advance_to_next(self) -> bool:
+        """To the next due time, if there is one once everything has settled."""
         async with self._turning:
             await self._tasks.settled()
-            while (due_ms := self.next_due_ms()) is not None and due_ms <= until_ms:
-                self._move_to(due_ms)
-                self._ring_due()
-                await self._tasks.settled()
-            self._move_to(until_ms)
+            due_ms = self.next_due_ms()
+            if due_ms is not None:
+                await self._advance_to(due_ms)
+            return due_ms is not None
+
+    async def _advance_to(self, until_ms: int) -> None:
+        """From due time to due time; at each, everything that follows happens before the clock moves on."""
+        await self._tasks.settled()
+        while (due_ms := self.next_due_ms()) is not None and due_ms <= until_ms:
+            self._move_to(due_ms)
+            self._ring_due()
+            await self._tasks.settled()
+        self._move_to(until_ms)
 
     def _move_to(self, wall_ms: int) -> None:
         """Kept before anything happens at that time, so that a crash does not turn it back."""

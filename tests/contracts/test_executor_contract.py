@@ -51,7 +51,7 @@ async def outcome(executor, impact, clock, tasks, *, after_s):
             box.append(failure)
 
     tasks.spawn("impact", carry_out())
-    await clock.advance_to(clock.now().wall_ms + round(after_s * 1000))
+    await clock.advance_by(round(after_s * 1000))
     return box[0] if box else None
 
 

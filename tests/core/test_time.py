@@ -148,6 +148,17 @@ def test_a_queue_that_rests_is_due_when_the_rest_is_over():
     assert next_due_ms(scope, later(10)) == later(40).wall_ms
 
 
+def test_a_wall_clock_stepped_back_takes_no_turn_back():
+    """SPEC §3.4, §4: the rest of UD 0 is over and UD 1 has its turn; a further event of UD 1 waits for nobody."""
+    scope = after(scope_of(Vm("vm-a", 0), Vm("vm-b", 1), Vm("vm-c", 1), recovery_s=40), maintain(vms=("vm-a", "vm-b")))
+    scope = after(scope, approve(scope.events[0]), complete(scope.events[0]))
+    scope = after(scope, tick(), now=later(40))
+
+    scope = after(scope, maintain(vms=("vm-c",)), now=stepped(-HOUR, of=later(41)))
+
+    assert statuses(scope) == {"vm-b": "Scheduled", "vm-c": "Scheduled"}
+
+
 def test_nothing_is_due_when_only_others_can_change_the_scope():
     """SPEC §4: a Started event ends by its executor, not by the clock; nor is anything due in an idle scope."""
     scope = after(scope_of(Vm("vm-a", 0), Vm("vm-b", 1)), maintain())

@@ -99,7 +99,7 @@ class TestNode:
             await asyncio.sleep(0.01)
 
     async def advance(self, seconds):
-        await self.clock.advance_to(self.clock.now().wall_ms + seconds * 1000)
+        await self.clock.advance_by(seconds * 1000)
 
 
 @asynccontextmanager

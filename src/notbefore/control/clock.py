@@ -37,21 +37,18 @@ async def turn_clock(body: ClockBody, plane: Plane) -> dict[str, Any]:
             "Start an emulator with `notbefore serve --clock manual`.",
         )
     last = await plane.node.store.history(HistoryQuery(limit=1, newest=True))
-    await clock.advance_to(wanted_ms(clock, body))
+    await turn(clock, body)
     happened = await records_after(plane, last[-1].revision if last else 0)
     return {**await read_clock(plane), "happened": [shown_record(stored) for stored in happened]}
 
 
-def wanted_ms(clock: ManualClock, body: ClockBody) -> int:
-    now_ms = clock.now().wall_ms
-    if body.to_next and body.advance_s is None:
-        due_ms = clock.next_due_ms()
-        if due_ms is None:
-            raise NotAllowed("Nothing is due: the clock has nowhere to go next.", "Advance it by a time instead.")
-        return due_ms
-    if body.advance_s is not None and not body.to_next:
-        return now_ms + round(body.advance_s * SECOND_MS)
-    raise Invalid("Say either advance_s or to_next.", facts={"fields": ["advance_s", "to_next"]})
+async def turn(clock: ManualClock, body: ClockBody) -> None:
+    if body.to_next == (body.advance_s is not None):
+        raise Invalid("Say either advance_s or to_next.", facts={"fields": ["advance_s", "to_next"]})
+    if body.advance_s is not None:
+        await clock.advance_by(round(body.advance_s * SECOND_MS))
+    elif not await clock.advance_to_next():
+        raise NotAllowed("Nothing is due: the clock has nowhere to go next.", "Advance it by a time instead.")
 
 
 async def records_after(plane: ControlPlane, revision: int) -> list[StoredRecord]:
