@@ -26,6 +26,7 @@ class Timer:
         self._turns = turns
         self._snapshot = snapshot
         self._clock = clock
+        self._tasks = tasks
         self._ids = ids
         self._wheel = Wheel()
         self._bell = tasks.signal()
@@ -41,7 +42,8 @@ class Timer:
             now = self._clock.now()
             self._notice_step(now)
             for key in self._wheel.pop_due(now.wall_ms):
-                await self._tick(key)
+                # Side by side: what is due in one second must not wait for the impacts that the first of it sets off.
+                self._tasks.spawn(f"tick {key}", self._tick(key))
             await self._clock.wait(self._wheel.next_due_ms(), self._bell)
 
     async def _tick(self, key: str) -> None:
