@@ -45,6 +45,7 @@ ARROWS = {
     ("Scheduled", "cancelled"): "Cancelled",
     ("Started", "completed"): "Completed",
     ("Started", "completed: operator's word"): "Completed",
+    ("Started", "completed: no VM left"): "Completed",
     ("Started", "failed"): "Failed",
 }
 NO_ARROWS = sorted(set(product((None, *map(str, Status)), map(str, Happening))) - set(ARROWS), key=str)

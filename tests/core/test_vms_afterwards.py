@@ -8,6 +8,7 @@ from builders import (
     asked,
     carried_out,
     claim,
+    complete,
     event_on,
     failed,
     finished,
@@ -157,3 +158,17 @@ def test_the_vms_of_one_redeploy_move_one_by_one():
     assert {vm.name: vm.host for vm in scope.vms} == {"vm-a": "h1", "vm-b": "h2"}
     assert statuses(scope) == {"vm-a": "Started"}
     assert event_on(scope, "vm-a").id == event.id
+
+
+def test_an_operators_word_leaves_the_vm_as_the_evidence_would():
+    """SPEC §3.5: "Terminate done: the VM leaves the scope in that commit", whoever says that it is done."""
+    deleted = started(scope_of("vm-a", "vm-b"), terminate("vm-a"))
+    evicted = started(scope_of("vm-a"), operate("evict", "vm-a"))
+
+    without = decide(deleted, complete(only_event(deleted)), NOON)
+    afterwards = after(evicted, complete(only_event(evicted)))
+
+    assert [vm.name for vm in without.scope.vms] == ["vm-b"]
+    assert without.scope.pending == ()
+    assert [change.what for change in without.record.changes] == ["completed: operator's word", "vm left"]
+    assert afterwards.vm("vm-a").state is VmState.DEALLOCATED

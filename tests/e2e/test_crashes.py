@@ -17,13 +17,14 @@ def test_every_approval_answered_200_survives_kill_9(tmp_path):
     """Issue: approve, 200, kill -9, restart: the approvals are there, the incarnation never lower, EventIds unchanged."""
     server = ServerProcess(tmp_path / "state", "--clock", "manual", env={"NOTBEFORE_METADATA_RATE_LIMIT_PER_S": "0"})
     server.start()
-    seen_incarnation, seen_ids = 0, {}
+    seen_ids = {}
     try:
         for n in range(ROUNDS):
             scope = f"scope-{n}"
             move_addresses_to(server, scope)
             made = server.control("POST", f"/v1/scopes/{scope}/maintenance", {"type": "Reboot"})[1]
             event_id = made["events"][0]["id"]
+            incarnations = incarnation_of_each_scope(server)
             status, _ = server.ask("POST", json.dumps({"StartRequests": [{"EventId": event_id.lower()}]}))
             server.kill()
             assert status == 200
@@ -32,7 +33,8 @@ def test_every_approval_answered_200_survives_kill_9(tmp_path):
             seen_ids[event_id] = scope
 
             assert [event["EventId"] for event in document["Events"]] == [event_id]
-            assert document["DocumentIncarnation"] >= seen_incarnation
+            assert document["DocumentIncarnation"] == incarnations[scope] == 2
+            assert incarnation_of_each_scope(server) == incarnations
             for known in seen_ids:
                 event = server.control("GET", f"/v1/events/{known}")[1]
                 assert [approval["vm"] for approval in event["approvals"]] == ["a"]
@@ -40,6 +42,10 @@ def test_every_approval_answered_200_survives_kill_9(tmp_path):
     finally:
         server.stop()
     assert len(seen_ids) == ROUNDS
+
+
+def incarnation_of_each_scope(server):
+    return {scope["name"]: scope["incarnation"] for scope in server.control("GET", "/v1/scopes")[1]["scopes"]}
 
 
 def move_addresses_to(server, scope):
