@@ -14,6 +14,7 @@ from builders import (
     asked,
     carried_out,
     declare,
+    host_failed,
     later,
     maintain,
     only_event,
@@ -199,6 +200,13 @@ def test_even_by_force_resources_stay_in_one_update_domain():
 
     for event in scope.events:
         assert len({scope.vm(name).update_domain for name in event.vms}) == 1
+
+
+def test_nor_is_a_vm_moved_to_another_update_domain_under_a_host_failure():
+    """SPEC §2.3: Resources are all from one update domain [seed], those of a host failure too."""
+    scope = after(scope_of(Vm("vm-a", 0, host="h1"), Vm("vm-b", 0, host="h1")), host_failed("h1"))
+
+    refused(LiveEvent, scope, declare(Vm("vm-a", 0, host="h1"), Vm("vm-b", 1, host="h1")))
 
 
 def test_moving_an_idle_vm_is_no_matter():

@@ -8,7 +8,6 @@ Rule 3: a removed scope keeps its incarnation, so that declaring it again never 
 from dataclasses import replace
 from ipaddress import IPv6Address, ip_address
 
-from notbefore.core.domains import is_planned_platform
 from notbefore.core.draft import Answer, Draft
 from notbefore.core.errors import AddressTaken, Invalid, LiveEvent
 from notbefore.core.history import Declaration
@@ -84,7 +83,9 @@ def refuse_moves_under_maintenance(scope: Scope, vms: tuple[Vm, ...]) -> None:
         before = scope.vm(vm.name)
         if before is None or (before.update_domain, before.host) == (vm.update_domain, vm.host):
             continue
-        for event in filter(is_planned_platform, scope.live_events_of(vm.name)):
+        for event in scope.live_events_of(vm.name):
+            if event.source is not Source.PLATFORM:
+                continue
             raise in_the_way(
                 scope, event, f"{vm.name} cannot change its update domain or host under a live event", "", vm
             )

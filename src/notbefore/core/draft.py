@@ -72,10 +72,10 @@ class Draft:
 
     def _rest_after(self, event: Event) -> None:
         """A domain that was really touched gets its rest before the next one's turn (SPEC §3.4)."""
-        rest_s = self.scope.settings.recovery_s
-        if event.started_at_ms is not None and is_planned_platform(event) and rest_s > 0:
-            span = Span(self.now, self.now.wall_ms + rest_s * SECOND_MS)
-            self.scope = replace(self.scope, recovery=Recovery(event.update_domain, span))
+        if event.started_at_ms is None or not is_planned_platform(event):
+            return
+        span = Span(self.now, self.now.wall_ms + self.scope.settings.recovery_s * SECOND_MS)
+        self.scope = replace(self.scope, recovery=Recovery(event.update_domain, span))
 
     def put(self, event: Event) -> None:
         """Change an event within its status."""

@@ -8,7 +8,7 @@ Rule 3: the next update domain has its turn when the former has ended and rested
 from dataclasses import replace
 
 from notbefore.core.approval import holding_terminate, is_auto_approved, releasing_approval
-from notbefore.core.domains import domains_having_their_turn, has_its_turn
+from notbefore.core.domains import domains_having_their_turn, has_its_turn, is_planned_platform
 from notbefore.core.draft import Draft
 from notbefore.core.kinds import Status
 from notbefore.core.lifecycle import Happening
@@ -24,6 +24,7 @@ def settle(draft: Draft) -> None:
 
 def make_visible(draft: Draft, event: Event, why: str) -> Event:
     """Give the event its notice, or start it at once when it gets none."""
+    end_rest_of_other_domain(draft, event)
     if event.hidden:
         return draft.move(event, Happening.NO_NOTICE, "the scope gives no events for user operations")
     if event.unplanned:
@@ -36,6 +37,13 @@ def make_visible(draft: Draft, event: Event, why: str) -> Event:
     until_ms = max(earliest_not_before_ms(draft.scope, event, draft.now), event.asked_not_before_ms or 0)
     noticed = replace(event, notice=Span(draft.now, until_ms), visible_since_ms=draft.now.wall_ms)
     return draft.move(noticed, Happening.SCHEDULED, why)
+
+
+def end_rest_of_other_domain(draft: Draft, event: Event) -> None:
+    """A turn that was given is not taken back, whatever the wall clock does afterwards."""
+    rest = draft.scope.recovery
+    if rest and is_planned_platform(event) and rest.update_domain != event.update_domain:
+        draft.scope = replace(draft.scope, recovery=None)
 
 
 def earliest_not_before_ms(scope: Scope, event: Event, now: Moment) -> int:
