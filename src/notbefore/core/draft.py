@@ -74,8 +74,9 @@ class Draft:
         """A domain that was really touched gets its rest before the next one's turn (SPEC §3.4)."""
         if event.started_at_ms is None or not is_planned_platform(event):
             return
-        span = Span(self.now, self.now.wall_ms + self.scope.settings.recovery_s * SECOND_MS)
-        self.scope = replace(self.scope, recovery=Recovery(event.update_domain, span))
+        rest_s = self.scope.settings.recovery_s
+        span = Span(self.now, self.now.wall_ms + rest_s * SECOND_MS)
+        self.scope = replace(self.scope, recovery=Recovery(event.update_domain, span) if rest_s else None)
 
     def put(self, event: Event) -> None:
         """Change an event within its status."""
