@@ -71,12 +71,14 @@ class Draft:
         return replace(event, started_at_ms=at_ms, visible_since_ms=seen_since)
 
     def _rest_after(self, event: Event) -> None:
-        """A domain that was really touched gets its rest before the next one's turn (SPEC §3.4)."""
-        if event.started_at_ms is None or not is_planned_platform(event):
-            return
+        """A domain that was really touched gets its rest before the next one's turn (SPEC §3.4).
+
+        A rest that is owed already is not forgiven when the setting is lowered afterwards.
+        """
         rest_s = self.scope.settings.recovery_s
-        span = Span(self.now, self.now.wall_ms + rest_s * SECOND_MS)
-        self.scope = replace(self.scope, recovery=Recovery(event.update_domain, span) if rest_s else None)
+        if event.started_at_ms is not None and is_planned_platform(event) and rest_s > 0:
+            span = Span(self.now, self.now.wall_ms + rest_s * SECOND_MS)
+            self.scope = replace(self.scope, recovery=Recovery(event.update_domain, span))
 
     def put(self, event: Event) -> None:
         """Change an event within its status."""

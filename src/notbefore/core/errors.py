@@ -109,6 +109,10 @@ class NotAllowed(Refusal):
     code = "not_allowed"
 
 
+class Unauthorized(Refusal):
+    code = "unauthorized"
+
+
 class StoreUnavailable(Refusal):
     """The store cannot be written or read just now; nothing was promised."""
 
@@ -132,6 +136,7 @@ REFUSALS: Mapping[str, type[Refusal]] = {
         StaleAttempt,
         ScopeTooLarge,
         NotAllowed,
+        Unauthorized,
         StoreUnavailable,
     )
 }
