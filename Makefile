@@ -4,7 +4,7 @@ VENV := .venv
 BIN  := $(VENV)/bin
 PIP  := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
-.PHONY: help setup dev run test lint format parts bench proof clean
+.PHONY: help setup dev run test lint format parts bench dist proof clean
 
 help:            ## this list
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## */\t/' | expand -t 12
@@ -46,8 +46,13 @@ parts:           ## Debian packages for the real parts of the tests (as root)
 bench: dev       ## benchmarks, for people to read
 	@for script in benchmarks/*.py; do echo "== $$script"; $(BIN)/python $$script; done
 
+dist: setup      ## sdist, wheel, man pages and completions in dist/
+	@PYTHON=$(BIN)/python scripts/dist dist
+	@$(BIN)/python scripts/manpages dist/man
+	@$(BIN)/python scripts/completions dist/completions
+
 proof: dev       ## the long form: many more random examples and crashes than `make test`
 	@NOTBEFORE_PROOF=1 $(BIN)/python -m pytest tests/core tests/e2e
 
 clean:           ## remove what the targets made
-	@rm -rf $(VENV) build src/*.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	@rm -rf $(VENV) build dist src/*.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

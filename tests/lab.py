@@ -1,6 +1,6 @@
 """A real server in this process, on its own thread and loop, with blocking hands to touch it.
 
-Rule 1: real sockets on 127.0.0.0/8, a real SQLite file; nothing is replaced.
+Rule 1: real sockets on 127.0.0.0/8, a real SQLite file, the event loop of `serve`; nothing is replaced.
 Rule 2: ports are the kernel's choice, so labs stand beside each other.
 """
 
@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from urllib.parse import quote
 
 import msgspec
+import uvloop
 
 from notbefore.settings import Settings
 from notbefore.wiring import running_server
@@ -160,7 +161,7 @@ def open_lab(settings):
 
     def run():
         try:
-            asyncio.run(serve())
+            uvloop.run(serve())
         except BaseException as error:  # noqa: BLE001  handed to the test, whatever it is
             box["error"] = error
         finally:

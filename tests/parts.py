@@ -23,6 +23,17 @@ def _netns():
     return None if tried.returncode == 0 else "the kernel gives no network namespace"
 
 
+def _root_mount():
+    if os.geteuid() != 0:
+        return "mounting a file system needs root"
+    tried = subprocess.run(
+        ["unshare", "--mount", "mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", "/mnt"],
+        capture_output=True,
+        check=False,
+    )
+    return None if tried.returncode == 0 else "the kernel lets nobody here mount a file system"
+
+
 def python27():
     """Python 2.7 for the seeds' own sample, wherever it is."""
     root = os.environ.get("PYENV_ROOT") or str(Path.home() / ".pyenv")
@@ -37,9 +48,14 @@ def _runs(program):
 
 PARTS = {
     "netns": _netns,
+    "root-mount": _root_mount,
     "curl": lambda: _program("curl"),
     "ip": lambda: _program("ip"),
     "strace": lambda: _program("strace"),
+    "groff": lambda: _program("groff"),
+    "systemd-analyze": lambda: _program("systemd-analyze"),
+    "systemd-socket-activate": lambda: _program("systemd-socket-activate"),
+    "wrk": lambda: _program("wrk"),
 }
 
 

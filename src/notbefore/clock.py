@@ -27,6 +27,9 @@ class RealTime:
     def steady_s(self) -> float:
         return time.monotonic()
 
+    def real_s(self) -> float:
+        return time.time()
+
     async def rest(self, seconds: float) -> None:
         await asyncio.sleep(seconds)
 

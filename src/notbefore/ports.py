@@ -36,6 +36,9 @@ class Clock(Protocol):
     # -- Real time, whatever the domain's clock does: rate limits, time-outs, housekeeping.
     def steady_s(self) -> float: ...
 
+    def real_s(self) -> float:
+        """The wall clock nobody turned, for signatures."""
+
     async def rest(self, seconds: float) -> None: ...
 
 

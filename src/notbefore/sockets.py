@@ -71,9 +71,9 @@ class QuietServer(uvicorn.Server):
         yield
 
 
-def server_for(app: Any, http: type[asyncio.Protocol] | str = "httptools") -> QuietServer:
+def config_for(app: Any, http: type[asyncio.Protocol] | str = "httptools") -> uvicorn.Config:
     """uvicorn with everything left out that neither plane wants."""
-    config = uvicorn.Config(
+    return uvicorn.Config(
         app,
         http=http,
         ws="none",
@@ -88,4 +88,3 @@ def server_for(app: Any, http: type[asyncio.Protocol] | str = "httptools") -> Qu
         timeout_graceful_shutdown=GRACE_S,
         backlog=BACKLOG,
     )
-    return QuietServer(config)

@@ -10,9 +10,10 @@ import asyncio
 import contextlib
 import logging
 import os
+import resource
 import signal
 import socket
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,25 +21,32 @@ from random import SystemRandom
 from typing import Any
 from uuid import uuid4
 
+import msgspec
 import uvloop
 
+from notbefore import logs, systemd
 from notbefore.clock import ManualClock, SystemClock
 from notbefore.control.app import control_server
 from notbefore.control.auth import admin_token
 from notbefore.control.plane import ControlPlane
-from notbefore.core.errors import NotAllowed
+from notbefore.core.errors import NotAllowed, Refusal
 from notbefore.demo import declare_demo
 from notbefore.executors.simulate import SimulatedExecutor, Simulation
+from notbefore.metadata.connections import Limits
 from notbefore.metadata.identity import Listener, vm_ref
 from notbefore.metadata.listen import metadata_server, refuse_routable
 from notbefore.metadata.service import MetadataOptions, MetadataService
 from notbefore.runtime.node import Node
 from notbefore.settings import Settings, load_settings
+from notbefore.settings.reload import Reloading
+from notbefore.settings.shown import as_toml
 from notbefore.sockets import QuietServer, bind, parse_address
 from notbefore.state_dir import TOKEN_FILE
 from notbefore.stores.sqlite.store import SqliteStore
 from notbefore.tasks import AsyncioTasks
 from notbefore.wire.api_versions import NEWEST, PATH
+
+NOTHING_INHERITED: systemd.Inherited = {}
 
 log = logging.getLogger("notbefore")
 
@@ -54,25 +62,30 @@ class RunningServer:
     token_file: Path
     manual_clock: ManualClock | None
     failure: asyncio.Future[None]
+    reloading: Reloading
 
 
 @asynccontextmanager
-async def running_server(settings: Settings) -> AsyncIterator[RunningServer]:
+async def running_server(
+    settings: Settings, inherited: systemd.Inherited = NOTHING_INHERITED
+) -> AsyncIterator[RunningServer]:
     state = prepared_state_dir(settings)
     async with AsyncExitStack() as stack:
-        listeners, sockets = bind_metadata(settings, stack)
-        control_socket = stack.enter_context(contextlib.closing(bind(*parse_address(settings.control.address))))
+        listeners, sockets = bind_metadata(settings, inherited.get(systemd.METADATA, []), stack)
+        control_socket = bind_control(settings, inherited.get(systemd.CONTROL, []), stack)
         token = admin_token(state)
         tasks = AsyncioTasks()
         name = str(uuid4())
         store = await SqliteStore.open(settings.store_path, name)
         stack.push_async_callback(store.close)
         stack.push_async_callback(tasks.cancel_all)
-        node, manual_clock = made_node(name, settings, store, tasks)
+        reloading = Reloading(settings)
+        node, manual_clock = made_node(name, settings, store, tasks, reloading)
         await node.start()
         if settings.demo:
             await declare_demo(node)
         service = MetadataService(node, metadata_options(settings))
+        reloading.on_change(lambda changed: service.reconfigure(metadata_options(changed)))
         servers = [metadata_server(service, listeners)]
         plane = ControlPlane(
             node,
@@ -90,6 +103,7 @@ async def running_server(settings: Settings) -> AsyncIterator[RunningServer]:
             state / TOKEN_FILE,
             manual_clock,
             tasks.failure,
+            reloading,
         )
 
 
@@ -104,29 +118,44 @@ def prepared_state_dir(settings: Settings) -> Path:
     return state
 
 
-def bind_metadata(settings: Settings, stack: AsyncExitStack) -> tuple[list[Listener], list[socket.socket]]:
-    listeners, sockets = [], []
-    for wanted in settings.metadata.listeners:
-        host, port = parse_address(wanted.address)
+def bind_metadata(
+    settings: Settings, handed_over: list[socket.socket], stack: AsyncExitStack
+) -> tuple[list[Listener], list[socket.socket]]:
+    """Sockets that were handed over are served instead of the settings' addresses, which then only name VMs."""
+    wanted = [(*parse_address(one.address), one.vm) for one in settings.metadata.listeners]
+    if handed_over:
+        vms = {(host, port): vm for host, port, vm in wanted}
+        wanted = [(*address_of(one), vms.get(address_of(one), "")) for one in handed_over]
+    listeners: list[Listener] = []
+    sockets: list[socket.socket] = []
+    for index, (host, port, vm) in enumerate(wanted):
         if not settings.metadata.allow_routable:
             refuse_routable(host)
-        bound = stack.enter_context(contextlib.closing(bind(host, port)))
-        listeners.append(Listener(host, bound.getsockname()[1], vm_ref(wanted.vm) if wanted.vm else None))
-        sockets.append(bound)
+        bound = handed_over[index] if handed_over else bind(host, port)
+        sockets.append(stack.enter_context(contextlib.closing(bound)))
+        listeners.append(Listener(host, address_of(bound)[1], vm_ref(vm) if vm else None))
     return listeners, sockets
 
 
+def bind_control(settings: Settings, handed_over: list[socket.socket], stack: AsyncExitStack) -> socket.socket:
+    bound = handed_over[0] if handed_over else bind(*parse_address(settings.control.address))
+    return stack.enter_context(contextlib.closing(bound))
+
+
 def made_node(
-    name: str, settings: Settings, store: SqliteStore, tasks: AsyncioTasks
+    name: str, settings: Settings, store: SqliteStore, tasks: AsyncioTasks, reloading: Reloading
 ) -> tuple[Node, ManualClock | None]:
     manual_clock = None
     if settings.clock.kind == "manual":
         manual_clock = ManualClock(tasks, settings.state_dir / "manual.clock")
     clock = manual_clock or SystemClock()
-    simulate = settings.executor.simulate
-    simulation = Simulation(simulate.duration_s, simulate.failure_rate)
-    executor = SimulatedExecutor(simulation, clock, tasks, SystemRandom())
+    executor = SimulatedExecutor(simulation(settings), clock, tasks, SystemRandom())
+    reloading.on_change(lambda changed: executor.reconfigure(simulation(changed)))
     return Node(name, store, executor, clock, tasks, ids=lambda: str(uuid4())), manual_clock
+
+
+def simulation(settings: Settings) -> Simulation:
+    return Simulation(settings.executor.simulate.duration_s, settings.executor.simulate.failure_rate)
 
 
 def metadata_options(settings: Settings) -> MetadataOptions:
@@ -136,6 +165,8 @@ def metadata_options(settings: Settings) -> MetadataOptions:
         first_call_delay_s=wanted.first_call_delay_s,
         headerless_post_2017=wanted.headerless_post_2017,
         fallback_vm=vm_ref(wanted.fallback_vm) if wanted.fallback_vm else None,
+        proxy_keys=wanted.proxy_keys,
+        limits=Limits(**msgspec.structs.asdict(wanted.limits)),
     )
 
 
@@ -153,33 +184,80 @@ async def serving(*servers: tuple[QuietServer, list[socket.socket]]) -> AsyncIte
         await asyncio.gather(*tasks)
 
 
-def url_of(bound: socket.socket) -> str:
+def address_of(bound: socket.socket) -> tuple[str, int]:
     host, port = bound.getsockname()[:2]
+    return host, port
+
+
+def url_of(bound: socket.socket) -> str:
+    host, port = address_of(bound)
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 
 def serve(config: Path | None, overrides: Mapping[str, Any]) -> int:
     """Serve until told to stop. Refusals of settings and addresses are raised for the caller to word."""
+
+    def reread() -> Settings:
+        return load_settings(config, os.environ, overrides)
+
+    settings = reread()
+    raise_file_limit()
+    logs.configure(settings.log.format, settings.log.level)
+    return uvloop.run(_serve_until_told(settings, reread, systemd.inherited_sockets()))
+
+
+def raise_file_limit() -> None:
+    """Every connection is a file: as many as the system lets this process have."""
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+
+
+def checked(config: Path | None, overrides: Mapping[str, Any]) -> str:
+    """The settings `serve` would run with, as TOML; refused where `serve` would refuse them."""
     settings = load_settings(config, os.environ, overrides)
-    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)-7s %(message)s")
-    logging.getLogger("uvicorn").setLevel(logging.WARNING)
-    logging.getLogger("asyncio").setLevel(logging.WARNING)
-    return uvloop.run(_serve_until_told(settings))
+    for listener in () if settings.metadata.allow_routable else settings.metadata.listeners:
+        refuse_routable(parse_address(listener.address)[0])
+    return as_toml(settings)
 
 
-async def _serve_until_told(settings: Settings) -> int:
-    told = asyncio.Event()
+async def _serve_until_told(settings: Settings, reread: Callable[[], Settings], inherited: systemd.Inherited) -> int:
+    told, hung_up = asyncio.Event(), asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, told.set)
-    async with running_server(settings) as server:
+    on_terminal = os.isatty(0)
+
+    def hang_up() -> None:
+        # A terminal that is closed hangs up as well; a server that was started there ends with it.
+        (told if on_terminal and not os.isatty(0) else hung_up).set()
+
+    loop.add_signal_handler(signal.SIGHUP, hang_up)
+    async with running_server(settings, inherited) as server:
         print(banner(server, settings), flush=True)  # noqa: T201  the first thing a person sees
+        server.reloading.on_change(lambda changed: logs.configure(changed.log.format, changed.log.level))
+        reloads = asyncio.create_task(reload_at_each(hung_up, reread, server.reloading))
+        systemd.feed_watchdog(loop)
+        systemd.notify(f"READY=1\nSTATUS=Serving {', '.join(server.metadata_urls)} and {server.control_url}")
         stop: asyncio.Future[Any] = asyncio.ensure_future(told.wait())
         await asyncio.wait({stop, server.failure}, return_when=asyncio.FIRST_COMPLETED)
         if server.failure.done():
             log.critical("a part of the server broke down, so it stops", exc_info=server.failure.exception())
+        systemd.notify("STOPPING=1")
         stop.cancel()
+        reloads.cancel()
         return 1 if server.failure.done() else 0
+
+
+async def reload_at_each(hung_up: asyncio.Event, reread: Callable[[], Settings], reloading: Reloading) -> None:
+    """SIGHUP: take what the settings say now; settings with anything wrong in them change nothing."""
+    while await hung_up.wait():
+        hung_up.clear()
+        try:
+            reloading.apply(await asyncio.to_thread(reread))
+        except Refusal as refusal:
+            log.error("settings not reloaded, the running ones stay: %s", refusal.message)  # noqa: TRY400  a sentence is enough
+        except Exception:  # a reload that breaks down is no reason to stop serving
+            log.exception("settings could not be taken")
 
 
 def banner(server: RunningServer, settings: Settings) -> str:

@@ -19,7 +19,7 @@ INTERRUPTIBLE = (
 )
 HEAVY = {"fastapi", "starlette", "uvicorn", "msgspec", "uvloop", "notbefore.wiring", "notbefore.settings", "rich"}
 COMMANDS = [
-    *("serve", "apply", "clock", "scopes", "vms", "events", "history", "ask", "maintain"),
+    *("serve", "apply", "clock", "scopes", "vms", "events", "history", "ask", "maintain", "store"),
     *("restart", "redeploy", "freeze", "evict", "terminate", "approve", "cancel", "complete"),
 ]
 

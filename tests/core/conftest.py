@@ -1,5 +1,5 @@
-"""What every test of the core shares: assertions in the builders and laws explain themselves as those in tests do."""
+"""What every test of the core shares: an assertion in a builder explains itself as one in a test does."""
 
 import pytest
 
-pytest.register_assert_rewrite("builders", "journeys")
+pytest.register_assert_rewrite("builders")

@@ -24,9 +24,9 @@ from builders import (
 
 from notbefore.core.decide import decide
 from notbefore.core.effects import PendingEffect, StartImpact
-from notbefore.core.errors import StaleAttempt
+from notbefore.core.errors import NotAllowed, StaleAttempt
 from notbefore.core.kinds import EventType, Status
-from notbefore.core.model import Outcome
+from notbefore.core.model import Actor, ActorKind, Outcome
 
 REBOOT = running(reboot_of("vm-a", "vm-b"))
 BACK_OFF_S = [5, 10, 20, 40]
@@ -76,6 +76,12 @@ def test_an_operators_word_ends_a_started_event():
     assert (decision.scope.events, decision.scope.pending) == ((), ())
     assert ended_as(decision) == ["Completed"]
     assert decision.record.changes[0].by == OPERATOR
+
+
+@pytest.mark.parametrize("by", [EXECUTOR, Actor(ActorKind.VM, "vm-a")], ids=str)
+def test_nobody_elses_word_ends_it(by):
+    """SPEC S10: an *operator's* word; an executor brings evidence, and a VM has no say."""
+    refused(NotAllowed, scope_with(REBOOT), complete(EVENT, by=by))
 
 
 def test_a_failing_executor_leaves_the_event_started():

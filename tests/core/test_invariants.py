@@ -23,7 +23,7 @@ from notbefore.core.requests import (
 from notbefore.wire.api_versions import API_VERSIONS
 from notbefore.wire.document import render_document
 
-every_journey = on_random_journeys(examples=150, in_proof=2000)
+every_journey = on_random_journeys(examples=100, in_proof=2000)
 DAY_MS = 24 * 3600 * 1000
 NOTICE_S = {"Freeze": 900, "Reboot": 900, "Redeploy": 600, "Preempt": 30, "Terminate": 300}
 GUID = re.compile(r"[0-9A-F]{8}(-[0-9A-F]{4}){3}-[0-9A-F]{12}")

@@ -85,7 +85,7 @@ async def test_a_step_keeps_the_data_and_a_copy_of_what_was_there(database, fill
 
 async def test_a_copy_is_a_store_that_the_older_program_opens(filled, newer, open_sqlite, tmp_path):
     """Going back is naming the copy."""
-    await open_sqlite(migrations=newer("DROP TABLE aggregate;"))
+    await open_sqlite(migrations=newer("DELETE FROM aggregate;"))
 
     older = await open_sqlite(path=tmp_path / f"notbefore.db.before-{NEXT:04d}")
 

@@ -7,6 +7,7 @@ from notbefore.core.kinds import ENDED
 from notbefore.core.model import Scope
 from notbefore.ports import HistoryQuery
 from notbefore.stores.sqlite.connection import transaction
+from notbefore.stores.sqlite.named_sql import QUERIES
 from notbefore.stores.sqlite.reading import HISTORY_LIMIT_MAX, history_sql
 from notbefore.stores.sqlite.writing import commit_of, write_commit
 
@@ -50,3 +51,15 @@ async def test_no_look_into_history_reads_all_of_it(open_sqlite, query, newest):
     plan = await store._reader.run(lambda connection: [row[3] for row in connection.execute(sql, facts)])
 
     assert not [step for step in plan if step.startswith(("SCAN history", "USE TEMP B-TREE"))]
+
+
+async def test_the_feed_walks_the_index_of_revisions(open_sqlite):
+    """A start reads every scope in portions; sorting all of them for each portion would take minutes at 100,000."""
+    store = await open_sqlite()
+    sql = f"EXPLAIN QUERY PLAN {QUERIES['scopes_after']}"
+
+    plan = await store._reader.run(
+        lambda connection: [row[3] for row in connection.execute(sql, {"after": 0, "limit": 1})]
+    )
+
+    assert not [step for step in plan if step.startswith("USE TEMP B-TREE")]

@@ -14,7 +14,7 @@ from typing import Annotated
 import typer
 
 from notbefore import __version__
-from notbefore.cli import apply, ask, clock, events, history, maintenance, operations, scopes, serve
+from notbefore.cli import apply, ask, clock, events, history, maintenance, operations, scopes, serve, store
 from notbefore.cli.exits import DONE, INTERRUPTED, REFUSED, WRONG_USAGE, WrongUsage, complain
 from notbefore.core.errors import Refusal
 from notbefore.core.operations import OPERATIONS
@@ -61,6 +61,7 @@ def made_app() -> typer.Typer:
     app.command(rich_help_panel=SERVER)(serve.serve)
     app.command(rich_help_panel=SERVER)(apply.apply)
     app.add_typer(clock.app, rich_help_panel=SERVER)
+    app.add_typer(store.app, rich_help_panel=SERVER)
     for look in LOOKS:
         app.command(rich_help_panel=LOOK)(look)
     for operation in OPERATIONS:

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from notbefore.cli.exits import WrongUsage
+from notbefore.cli.exits import DONE, WrongUsage, complain
 from notbefore.cli.options import given
 from notbefore.core.errors import Invalid
 
@@ -22,6 +22,7 @@ Control = Annotated[
 Store = Annotated[
     str | None, typer.Option("--store", metavar="URL", help="sqlite:PATH. Default: in the state directory.")
 ]
+Check = Annotated[bool, typer.Option("--check", help="Only check the settings and print them as they would be used.")]
 Clock = Annotated[str | None, typer.Option("--clock", metavar="CLOCK", help="real (the default), or manual.")]
 
 
@@ -34,19 +35,31 @@ def serve(
     control: Control = None,
     store: Store = None,
     clock: Clock = None,
+    check: Check = False,
 ) -> int:
     """Run the server: the metadata service for VMs and the control API for operators.
 
     A flag beats the environment, which beats the settings file. With --clock manual time stands still until
-    `notbefore clock` turns it. Ctrl-C stops it.
+    `notbefore clock` turns it. Ctrl-C stops it, SIGHUP makes it read its settings again. With --check it serves
+    nothing: it says what is wrong with the settings, or prints them, secrets left out.
 
-    Example: `notbefore serve --demo --clock manual`
+    Example: `notbefore serve --demo --clock manual`, or `notbefore serve --config notbefore.toml --check`
     """
     from notbefore import wiring  # noqa: PLC0415  the whole server comes with it
+    from notbefore.settings import SettingsRefused  # noqa: PLC0415
 
     overrides = given(demo=demo or None, state=state, metadata=metadata, control=control, store=store, clock=clock)
+    file = Path(config) if config else None
     try:
-        return wiring.serve(config=Path(config) if config else None, overrides=overrides)
+        if check:
+            print(wiring.checked(file, overrides), end="")
+            return DONE
+        return wiring.serve(file, overrides)
+    except SettingsRefused as wrong:
+        *others, last = wrong.problems
+        for one in others:
+            complain(one)
+        raise WrongUsage(last, wrong.hint) from None
     except Invalid as wrong:
         # Whether they were typed or written in a file.
         raise WrongUsage(wrong.message, wrong.hint, wrong.facts) from None

@@ -9,13 +9,13 @@ from notbefore import __version__
 from notbefore.control import clock, errors, events, history, scopes
 from notbefore.control.auth import require_token
 from notbefore.control.plane import ControlPlane, Plane
-from notbefore.sockets import QuietServer, server_for
+from notbefore.sockets import QuietServer, config_for
 
 BODY_MAX_BYTES = 1024 * 1024
 
 
 def control_app(plane: ControlPlane) -> FastAPI:
-    app = FastAPI(title="notbefore control API", version=__version__, redoc_url=None)
+    app = FastAPI(title="notbefore control API", version=__version__, redoc_url=None, redirect_slashes=False)
     app.state.plane = plane
     errors.install(app)
     for routes in (scopes.router, events.router, history.router, clock.router):
@@ -67,4 +67,4 @@ class BodyLimit:
 
 
 def control_server(plane: ControlPlane) -> QuietServer:
-    return server_for(BodyLimit(control_app(plane)))
+    return QuietServer(config_for(BodyLimit(control_app(plane))))

@@ -12,15 +12,11 @@ from pathlib import Path
 from fastapi import Request
 
 from notbefore.control.plane import plane_of
-from notbefore.core.errors import NotAllowed, Refusal
+from notbefore.core.errors import NotAllowed, Unauthorized
 from notbefore.core.model import Actor, ActorKind
 from notbefore.state_dir import TOKEN_FILE
 
 TOKEN_BYTES = 32
-
-
-class Unauthorized(Refusal):
-    code = "unauthorized"
 
 
 def admin_token(state_dir: Path) -> str:

@@ -75,7 +75,7 @@ async def http_error(request: Request, wrong: Exception) -> Response:
 async def broke_down(request: Request, error: Exception) -> Response:
     if isinstance(error, RecursionError):
         return await refused(request, Invalid("The body is nested too deeply."))
-    log.error("the control API broke down  path=%s", request.url.path, exc_info=error)
+    log.error("the control API broke down", extra={"path": request.url.path}, exc_info=error)
     return error_response(500, "internal", "Something went wrong inside notbefore; the log says what.")
 
 

@@ -43,12 +43,17 @@ class SimulatedExecutor:
         self._tasks = tasks
         self._chance = chance
 
+    def reconfigure(self, simulation: Simulation) -> None:
+        """For impacts that begin from now on."""
+        self._simulation = simulation
+
     async def carry_out(self, impact: Impact) -> Evidence:
-        seconds = self._simulation.seconds_of(impact)
+        simulation = self._simulation
+        seconds = simulation.seconds_of(impact)
         until_ms = impact.since_ms + round(seconds * SECOND_MS)
         bell = self._tasks.signal()
         while self._clock.now().wall_ms < until_ms:
             await self._clock.wait(until_ms, bell)
-        if self._chance.random() < self._simulation.failure_rate.get(impact.type, 0.0):
+        if self._chance.random() < simulation.failure_rate.get(impact.type, 0.0):
             raise ImpactFailure(f"simulated failure of the {impact.type}")
         return Evidence(f"simulated {impact.type} took {seconds:g} s")

@@ -2,55 +2,96 @@
 
 Rule 1: an early refusal is sent first; then the rest of the request is read and dropped, within limits,
 so that the client sees the answer (SPEC §2.1).
+Also here: what all connections of the data plane share.
 """
 
 import asyncio
+from dataclasses import dataclass
 from typing import Any
 
-from notbefore.metadata.answers import HttpAnswer, error
-from notbefore.metadata.identity import Listener
-from notbefore.metadata.service import BODY_MAX_BYTES, BodyRefused, MetadataService
+from uvicorn.server import ServerState
+
+from notbefore.metadata.answers import HttpAnswer, error, lines_of
+from notbefore.metadata.connections import Connections
+from notbefore.metadata.identity import Listener, Peer, canonical_peer
+from notbefore.metadata.memo import Memo
+from notbefore.metadata.service import BODY_MAX_BYTES, BodyRefused, MetadataOptions, MetadataService
 from notbefore.metadata.verdict import RequestHead
 
 DRAIN_MAX_BYTES = 1024 * 1024
 DRAIN_MAX_S = 2.0
-BODY_MAX_S = 10.0
 
 TOO_LONG = error(413, f"Payload too large. The body may have at most {BODY_MAX_BYTES} bytes")
-TOO_SLOW = error(400, f"Bad request. The body did not arrive within {BODY_MAX_S:.0f} seconds")
+TOO_SLOW = error(400, "Bad request. The body did not arrive in time")
+CUT_SHORT = error(400, "Bad request. The connection ended before the body did")
 
 
 class MetadataApp:
     def __init__(self, service: MetadataService, listeners: dict[tuple[str, int], Listener]) -> None:
-        self._service = service
+        self.service = service
+        self.memo = Memo()
+        self.connections = Connections(service.options.limits)
         self._listeners = listeners
+        self._default_headers: object = None
+        self._default_lines = b""
+        service.follow_options(self._take_options)
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
-        head = RequestHead(scope["method"], scope["raw_path"], scope["query_string"], scope["headers"])
-        body = Body(head, receive)
-        host, port = scope["server"]
-        listener = self._listeners.get((host, port)) or self._listeners[("", port)]
-        answer = await self._service.answer(head, listener, scope["client"][0], body.read)
+        asked = scope["state"]
+        body = Body(asked["head"], receive, self.connections.limits.body_timeout_s)
+        answer = await self.service.answer(asked["head"], asked["verdict"], asked["peer"], body.read)
         await send_answer(answer, body, send)
 
+    def _take_options(self, options: MetadataOptions) -> None:
+        """Verdicts may depend on a setting, so those made under another are forgotten."""
+        self.memo.forget()
+        self.connections.limits = options.limits
 
+    def peer_of(self, transport: asyncio.Transport) -> Peer:
+        """Who is at the other end, as far as the socket tells."""
+        line = transport.get_extra_info("socket")
+        host, port = line.getsockname()[:2]
+        try:
+            address = canonical_peer(line.getpeername()[0])
+        except OSError:
+            address = ""  # gone before it was looked at: it identifies nobody
+        listener = self._listeners.get((host, port)) or self._listeners[("", port)]
+        return Peer(listener, address)
+
+    def default_lines(self, state: ServerState) -> bytes:
+        """The headers uvicorn puts first (date and server), which it renews every second."""
+        if state.default_headers is not self._default_headers:
+            self._default_headers = state.default_headers
+            self._default_lines = lines_of(tuple(state.default_headers))
+        return self._default_lines
+
+
+@dataclass(slots=True)
 class Body:
     """The body of one request: read whole when asked for, else dropped."""
 
-    def __init__(self, head: RequestHead, receive: Any) -> None:
-        self._receive = receive
-        lengths = head.values(b"content-length")
+    head: RequestHead
+    receive: Any
+    timeout_s: float
+    ended: bool = False
+    gone: bool = False
+    _declared: int = 0
+
+    def __post_init__(self) -> None:
+        lengths = self.head.values(b"content-length")
         self._declared = int(lengths[0]) if lengths else 0
-        self.ended = self._declared == 0 and not head.values(b"transfer-encoding")
+        self.ended = self._declared == 0 and not self.head.values(b"transfer-encoding")
 
     async def read(self) -> bytes:
         if self._declared > BODY_MAX_BYTES:
             raise BodyRefused(TOO_LONG)
         body = bytearray()
         try:
-            async with asyncio.timeout(BODY_MAX_S):
+            async with asyncio.timeout(self.timeout_s):
                 while not self.ended:
                     body += await self._next_part()
+                    if self.gone:
+                        raise BodyRefused(CUT_SHORT)
                     if len(body) > BODY_MAX_BYTES:
                         raise BodyRefused(TOO_LONG)
         except TimeoutError:
@@ -67,16 +108,15 @@ class Body:
             return
 
     async def _next_part(self) -> bytes:
-        message = await self._receive()
-        self.ended = message["type"] == "http.disconnect" or not message.get("more_body", False)
+        message = await self.receive()
+        self.gone = message["type"] == "http.disconnect"
+        self.ended = self.gone or not message.get("more_body", False)
         part: bytes = message.get("body", b"")
         return part
 
 
 async def send_answer(answer: HttpAnswer, body: Body, send: Any) -> None:
-    headers = list(answer.headers)
-    if answer.status != 304:  # noqa: PLR2004  the one answer without a body of its own
-        headers.append((b"content-length", str(len(answer.body)).encode()))
+    headers = list(answer.sent_headers())
     if body.ended:
         await send({"type": "http.response.start", "status": answer.status, "headers": headers})
         await send({"type": "http.response.body", "body": answer.body})

@@ -1,8 +1,9 @@
-"""Who is asking (SPEC §5): by the listener, by the source address, by the loopback fallback; else nobody.
+"""Who is asking (SPEC §5): by the listener, by a trusted proxy's word, by the source address, by the loopback
+fallback; else nobody.
 
 Rule 1: an address claimed by two VMs identifies nobody, and falls back to nobody.
-Rule 2: the fallback counts only when peer and listener are both loopback.
-Not here (yet): the signed header of a trusted proxy; it comes between listener and address.
+Rule 2: a proxy's header that cannot be verified identifies nobody, and falls back to nobody.
+Rule 3: the fallback counts only when peer and listener are both loopback.
 """
 
 import logging
@@ -13,6 +14,8 @@ from ipaddress import IPv6Address, ip_address
 from notbefore.core.declare import canonical_address
 from notbefore.core.errors import Invalid
 from notbefore.core.model import name_key
+from notbefore.metadata.proxy import vm_vouched_for
+from notbefore.ports import Clock
 from notbefore.runtime.snapshot import Snapshot, VmRef
 
 WARNED_MAX = 1000
@@ -29,6 +32,19 @@ class Listener:
     vm: VmRef | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Peer:
+    """The other end of a connection, as far as the socket tells."""
+
+    listener: Listener
+    address: str
+
+    @property
+    def caller_key(self) -> object:
+        """Whose connection it counts as."""
+        return self.listener.vm or self.address
+
+
 def vm_ref(text: str) -> VmRef:
     """`scope/vm` as settings write it. Names hold no slash, so there is exactly one."""
     scope, slash, vm = text.partition("/")
@@ -38,33 +54,38 @@ def vm_ref(text: str) -> VmRef:
 
 
 class Identity:
-    def __init__(self, snapshot: Snapshot, fallback: VmRef | None = None) -> None:
+    def __init__(
+        self, snapshot: Snapshot, clock: Clock, fallback: VmRef | None = None, proxy_keys: tuple[bytes, ...] = ()
+    ) -> None:
         self._snapshot = snapshot
+        self._clock = clock
         self._fallback = fallback
+        self._proxy_keys = proxy_keys
         self._warned: set[str] = set()
 
-    def caller(self, listener: Listener, peer: str) -> VmRef | None:
-        if listener.vm is not None:
-            return self._if_known(listener.vm)
-        address = canonical_peer(peer)
-        owners = self._snapshot.owners_of(address)
+    def caller(self, peer: Peer, proxy_header: bytes | None = None) -> VmRef | None:
+        if peer.listener.vm is not None:
+            return self._if_known(peer.listener.vm)
+        if proxy_header is not None:
+            return self._if_known(vm_vouched_for(proxy_header, self._proxy_keys, self._clock.real_s()))
+        owners = self._snapshot.owners_of(peer.address)
         if len(owners) == 1:
             return owners[0]
         if owners:
-            self._warn_once(address)
+            self._warn_once(peer.address)
             return None
-        if self._fallback and is_loopback(address) and is_loopback(listener.host):
+        if self._fallback and is_loopback(peer.address) and is_loopback(peer.listener.host):
             return self._if_known(self._fallback)
         return None
 
-    def _if_known(self, ref: VmRef) -> VmRef | None:
-        view = self._snapshot.view(ref.scope)
-        return ref if view and view.scope.vm(ref.vm) else None
+    def _if_known(self, ref: VmRef | None) -> VmRef | None:
+        view = self._snapshot.view_by_key(ref.scope) if ref else None
+        return ref if ref and view and view.scope.vm(ref.vm) else None
 
     def _warn_once(self, address: str) -> None:
         if address not in self._warned and len(self._warned) < WARNED_MAX:
             self._warned.add(address)
-            log.warning("refused a caller whose address several VMs claim  address=%s", address)
+            log.warning("refused a caller whose address several VMs claim", extra={"address": address})
 
 
 @lru_cache(maxsize=65536)
@@ -75,6 +96,8 @@ def canonical_peer(peer: str) -> str:
 
 @lru_cache(maxsize=4096)
 def is_loopback(host: str) -> bool:
+    if not host:
+        return False
     address = ip_address(host.partition("%")[0])
     mapped = address.ipv4_mapped if isinstance(address, IPv6Address) else None
     return (mapped or address).is_loopback

@@ -4,15 +4,19 @@ Rule 1: the service is not exposed outside the VM [seed]: a wildcard or globally
 unless `allow_routable` says so.
 """
 
+import asyncio
 from collections.abc import Sequence
 from ipaddress import ip_address
 
 from notbefore.core.errors import NotAllowed
 from notbefore.metadata.app import MetadataApp
+from notbefore.metadata.connections import cut_off_overdue
+from notbefore.metadata.fast_path import FastPath
 from notbefore.metadata.identity import Listener
-from notbefore.metadata.protocol import MetadataProtocol
 from notbefore.metadata.service import MetadataService
-from notbefore.sockets import QuietServer, server_for
+from notbefore.sockets import QuietServer, config_for
+
+TICKS_PER_SECOND = 10
 
 
 def refuse_routable(host: str) -> None:
@@ -28,4 +32,13 @@ def refuse_routable(host: str) -> None:
 def metadata_server(service: MetadataService, listeners: Sequence[Listener]) -> QuietServer:
     """Listeners by the address a connection came in on; a wildcard listener answers for its port."""
     by_address = {("" if ip_address(one.host).is_unspecified else one.host, one.port): one for one in listeners}
-    return server_for(MetadataApp(service, by_address), http=MetadataProtocol)
+    return MetadataServer(config_for(MetadataApp(service, by_address), http=FastPath))
+
+
+class MetadataServer(QuietServer):
+    """Looks at its connections once a second and ends those that are overdue."""
+
+    async def on_tick(self, counter: int) -> bool:
+        if counter % TICKS_PER_SECOND == 0:
+            cut_off_overdue(self.server_state.connections, asyncio.get_running_loop().time())  # type: ignore[arg-type]
+        return await super().on_tick(counter)

@@ -1,88 +1,199 @@
 """uvicorn's httptools protocol with what it lacks for this place: JSON on syntax errors, a limit on the head,
-a cut-off for clients that never finish one.
+deadlines, and a memory of whole requests.
 
 Rule 1: parsing by hand nowhere: llhttp, strict, says what is HTTP (SPEC §2.1).
-Rule 2: a refusal is sent, then what still comes in is dropped for a while, so that the client sees the answer.
-Rule 3: a fast path (a memo from whole requests to verdicts) can stand before it by
-`uvicorn.Config(http=...)` and hand a connection over with `transport.set_protocol`.
+Rule 2: a refusal is sent after the answers that are still owed; what comes in afterwards is dropped for a
+while, so that the client sees the answer.
+Rule 3: a request that came as one whole message is learnt; the next like it goes back to the fast path.
+Rule 4: trailers are dropped: a request is judged by its head. A broken body breaks its request.
 """
 
 import asyncio
+import logging
+from collections.abc import Callable
 
-from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from notbefore.metadata.answers import HttpAnswer, error
-from notbefore.metadata.app import DRAIN_MAX_BYTES, DRAIN_MAX_S
+from notbefore.metadata.app import DRAIN_MAX_BYTES, DRAIN_MAX_S, MetadataApp
+from notbefore.metadata.identity import Peer
+from notbefore.metadata.verdict import RequestHead
 
 HEAD_MAX_BYTES = 16 * 1024
-HEAD_MAX_S = 10.0
+PIPELINED_MAX = 64
 
 NOT_HTTP = error(400, "Bad request. This is not valid HTTP/1.1")
 HEAD_TOO_LONG = error(431, f"Request header fields too large. The head may have at most {HEAD_MAX_BYTES} bytes")
 
+TOO_MANY_AHEAD = error(400, f"Bad request. More than {PIPELINED_MAX} requests came without waiting for an answer")
 
-class HeadTooLong(Exception):
-    """Raised inside the parser to stop it."""
+# A line for every request that is no HTTP would let any VM fill the log; what breaks down here is still told.
+log = logging.getLogger("uvicorn.error.metadata")
+log.setLevel(logging.ERROR)
+
+
+class Unacceptable(Exception):
+    """Raised inside the parser to stop it; what to answer is kept beside it."""
+
+
+class ForgivingTransport(asyncio.Transport):
+    """The transport as answers see it: a client that has gone away before its answer is nothing to report."""
+
+    def __init__(self, transport: asyncio.Transport) -> None:
+        super().__init__()
+        self.close = transport.close  # type: ignore[method-assign]
+        self.is_closing = transport.is_closing  # type: ignore[method-assign]
+        self._write = transport.write
+
+    def write(self, data: bytes | bytearray | memoryview) -> None:
+        if not self.is_closing():
+            self._write(data)
 
 
 class MetadataProtocol(HttpToolsProtocol):
+    deadline_s: float | None = None
     _head_bytes = 0
+    _body_bytes = 0
     _in_head = True
+    _between_messages = True
+    _begun = 0
+    _whole: RequestHead | None = None
+    _broken_rule: HttpAnswer = NOT_HTTP
+    _owed: HttpAnswer | None = None
     _dropped_bytes: int | None = None
-    _cut_off: asyncio.TimerHandle | None = None
 
-    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn's own
-        super().connection_made(transport)
-        self._cut_off_in(HEAD_MAX_S)
+    def take_over(self, transport: asyncio.Transport, peer: Peer, hand_back: Callable[[bytes], None]) -> None:
+        assert isinstance(self.config.app, MetadataApp)
+        self._metadata = self.config.app
+        self._peer = peer
+        self._hand_back = hand_back
+        self.logger = log
+        self.connection_made(transport)
+        self._expect_head()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        self._stop_cut_off()
+        self._metadata.connections.release(self._peer.caller_key)
+        # uvicorn leaves its timer, and with it all of this, behind for a minute when the connection was reset.
+        self._unset_keepalive_if_required()
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
+        if self._is_idle() and self._metadata.memo.get(data):
+            self._unset_keepalive_if_required()
+            self.connections.discard(self)
+            self._hand_back(data)
+        else:
+            self.parse(data)
+
+    def eof_received(self) -> bool:  # type: ignore[override]  # asyncio's own signature
+        """Who has stopped sending may still read: what was asked whole is answered, then the connection ends."""
+        if not self._in_head or self.cycle is None or self.cycle.response_complete:
+            return False
+        if self._owed is None:
+            self.cycle.keep_alive = False
+        return True
+
+    def parse(self, data: bytes) -> None:
         if self._dropped_bytes is not None:
             self._drop(data)
             return
+        at_boundary = self._between_messages
+        self._begun, self._whole = 0, None
         self._head_bytes += len(data) if self._in_head else 0
+        self._body_bytes += 0 if self._in_head else len(data)
         super().data_received(data)
-        if self._in_head and self._head_bytes > HEAD_MAX_BYTES and self._dropped_bytes is None:
+        if self._dropped_bytes is not None:
+            return
+        if self._in_head and self._head_bytes > HEAD_MAX_BYTES:
             self._refuse(HEAD_TOO_LONG)
+        elif not self._in_head and self._body_bytes > DRAIN_MAX_BYTES:
+            # The parser keeps a trailer until it ends, and counts no chunk extension: this is their limit.
+            self.cut_off()
+        elif at_boundary and self._begun == 1 and self._whole:
+            verdict = self.scope["state"]["verdict"]
+            self._metadata.memo.learn(data, self._whole, verdict, close=not self.cycle.keep_alive)
+
+    # -- what the parser says
 
     def on_message_begin(self) -> None:
         super().on_message_begin()
-        self._cut_off_in(HEAD_MAX_S)
+        self._begun += 1
+        self._between_messages = False
+        self._expect_head()
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        if self._in_head:
+            super().on_header(name, value)
 
     def on_headers_complete(self) -> None:
-        self._in_head = False
-        self._stop_cut_off()
         if self._exact_head_bytes() > HEAD_MAX_BYTES:
-            raise HeadTooLong
+            self._broken_rule = HEAD_TOO_LONG
+            raise Unacceptable
+        if len(self.pipeline) >= PIPELINED_MAX:
+            self._broken_rule = TOO_MANY_AHEAD
+            raise Unacceptable
         super().on_headers_complete()
+        # uvicorn tells only the newest of several pipelined answers that its client has gone.
+        self.cycle.transport = ForgivingTransport(self.transport)
+        self._in_head = False
+        self._body_bytes = 0
+        if not self.flow.write_paused:
+            self.deadline_s = None
+        head = RequestHead(self.scope["method"], self.scope["raw_path"], self.scope["query_string"], self.headers)
+        # The task that answers has not run yet: it finds the verdict and the peer beside the request.
+        self.scope["state"] = {"head": head, "verdict": self._metadata.service.judge(head), "peer": self._peer}
 
     def on_message_complete(self) -> None:
         super().on_message_complete()
+        self._whole = self.scope["state"]["head"]
         self._in_head = True
         self._head_bytes = 0
+        self._between_messages = True
+
+    def _unsupported_upgrade_warning(self) -> None:
+        """An upgrade nobody offers: the request is answered, the connection ends; what follows is not HTTP."""
+        self._dropped_bytes = 0
+        self.cycle.keep_alive = False
+        self.cycle.more_body = False
+        self.cycle.message_event.set()
 
     def send_400_response(self, msg: str) -> None:  # noqa: ARG002  uvicorn's sentence; ours says it in JSON
-        """uvicorn calls this when the parser gave up, on HTTP that is none or on a head that is too long."""
-        too_long = not self._in_head and self._exact_head_bytes() > HEAD_MAX_BYTES
-        self._refuse(HEAD_TOO_LONG if too_long else NOT_HTTP)
+        self._refuse(self._broken_rule)
 
-    def _exact_head_bytes(self) -> int:
-        return len(self.url) + sum(len(name) + len(value) + 4 for name, value in self.headers)
+    def on_response_complete(self) -> None:
+        super().on_response_complete()
+        if self.pipeline:
+            # uvicorn reads on after every answer; what is waiting comes first, or a client could pile it up.
+            self.flow.pause_reading()
+        if self._dropped_bytes is not None:
+            self._send_owed_refusal()
+        else:
+            self.deadline_s = self.loop.time() + self._metadata.connections.limits.idle_timeout_s
+
+    # -- refusing what is not HTTP
 
     def _refuse(self, answer: HttpAnswer) -> None:
-        headers = (
-            *self.server_state.default_headers,
-            *answer.headers,
-            (b"content-length", str(len(answer.body)).encode()),
-            (b"connection", b"close"),
-        )
-        lines = b"".join(name + b": " + value + b"\r\n" for name, value in headers)
-        self.transport.write(STATUS_LINE[answer.status] + lines + b"\r\n" + answer.body)
         self._dropped_bytes = 0
-        self._cut_off_in(DRAIN_MAX_S)
+        if self._in_head:
+            self._owed = answer
+        elif not self.cycle.response_started:
+            # The body of this very request is broken: whoever waits for it goes away, and its answer is the refusal.
+            self._owed = answer
+            self.cycle.disconnected = True
+            self.cycle.waiting_for_100_continue = False
+            self.cycle.message_event.set()
+        self._send_owed_refusal()
+
+    def _send_owed_refusal(self) -> None:
+        """Once every answer before it is out."""
+        in_turn = self.cycle is None or self.cycle.response_complete or self.cycle.disconnected
+        if self._owed and in_turn and not self.pipeline and not self.transport.is_closing():
+            self._send_refusal(self._owed)
+
+    def _send_refusal(self, answer: HttpAnswer) -> None:
+        self._owed = None
+        self.transport.write(answer.bytes_with(self._metadata.default_lines(self.server_state), close=True))
+        self.deadline_s = self.loop.time() + DRAIN_MAX_S
         if self.transport.can_write_eof():
             self.transport.write_eof()
 
@@ -91,11 +202,23 @@ class MetadataProtocol(HttpToolsProtocol):
         if self._dropped_bytes > DRAIN_MAX_BYTES:
             self.transport.close()
 
-    def _cut_off_in(self, seconds: float) -> None:
-        self._stop_cut_off()
-        self._cut_off = self.loop.call_later(seconds, self.transport.close)
+    # -- where the connection stands
 
-    def _stop_cut_off(self) -> None:
-        if self._cut_off is not None:
-            self._cut_off.cancel()
-            self._cut_off = None
+    def _is_idle(self) -> bool:
+        at_boundary = self._between_messages and self._dropped_bytes is None
+        return at_boundary and not self.pipeline and (self.cycle is None or self.cycle.response_complete)
+
+    def _exact_head_bytes(self) -> int:
+        return len(self.url) + sum(len(name) + len(value) + 4 for name, value in self.headers)
+
+    def _expect_head(self) -> None:
+        self._in_head = True
+        self.deadline_s = self.loop.time() + self._metadata.connections.limits.head_timeout_s
+
+    def pause_writing(self) -> None:
+        super().pause_writing()
+        self.deadline_s = self.loop.time() + self._metadata.connections.limits.idle_timeout_s
+
+    def cut_off(self) -> None:
+        """At once: closing would wait for a client that does not read."""
+        self.transport.abort()

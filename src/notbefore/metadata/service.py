@@ -7,26 +7,30 @@ Not here: bytes and sockets (protocol.py, app.py); no HTTP library is imported, 
 """
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from notbefore.core.errors import Invalid, Refusal, StoreUnavailable, UnknownEvent, UnknownScope, UnknownVm
 from notbefore.core.model import Actor, ActorKind
 from notbefore.core.requests import ApproveEvents
-from notbefore.metadata.answers import JSON_TYPE, HttpAnswer, error
-from notbefore.metadata.identity import Identity, Listener
+from notbefore.metadata import proxy
+from notbefore.metadata.answers import JSON_TYPE, NOT_MODIFIED, HttpAnswer, error
+from notbefore.metadata.connections import Limits
+from notbefore.metadata.identity import Identity, Peer
 from notbefore.metadata.rate import RateLimit
-from notbefore.metadata.verdict import Approve, ReadDocument, RequestHead, judge
+from notbefore.metadata.verdict import Approve, ReadDocument, RequestHead, Verdict, judge
 from notbefore.runtime.node import Node
 from notbefore.runtime.snapshot import View, VmRef
 from notbefore.wire.approval import parse_start_requests
 
 BODY_MAX_BYTES = 64 * 1024
+SAID_BACK_MAX = 200
 
-UNKNOWN_CALLER = (
-    "Forbidden. The caller is not a VM known to this service: its address must be registered to exactly one VM"
+FORBIDDEN = error(
+    403,
+    "Forbidden. The caller is not a VM known to this service: its address must be registered to exactly one VM",
 )
 BUSY = error(
-    429, "Too many requests. Ask at most once a second and wait before the next request", (b"retry-after", b"1")
+    429, "Too many requests. Wait a second before the next one; once a second is often enough", (b"retry-after", b"1")
 )
 APPROVED = HttpAnswer(200, (), b"")
 
@@ -47,47 +51,76 @@ class MetadataOptions:
     first_call_delay_s: float = 0.0
     headerless_post_2017: bool = False
     fallback_vm: VmRef | None = None
+    proxy_keys: tuple[bytes, ...] = field(default=(), repr=False)
+    limits: Limits = field(default_factory=Limits)
 
 
 class MetadataService:
     def __init__(self, node: Node, options: MetadataOptions) -> None:
         self._node = node
-        self._options = options
-        self._identity = Identity(node.snapshot, options.fallback_vm)
-        self._rate = RateLimit(options.rate_limit_per_s, node.clock)
+        self._followers: list[Callable[[MetadataOptions], None]] = []
+        self.reconfigure(options)
 
-    async def answer(self, head: RequestHead, listener: Listener, peer: str, read_body: ReadBody) -> HttpAnswer:
-        verdict = judge(head, headerless_post_2017=self._options.headerless_post_2017)
+    def follow_options(self, take: Callable[[MetadataOptions], None]) -> None:
+        """Be told the options, now and whenever they change."""
+        self._followers.append(take)
+        take(self.options)
+
+    def reconfigure(self, options: MetadataOptions) -> None:
+        """Take other settings while serving."""
+        self.options = options
+        self._identity = Identity(self._node.snapshot, self._node.clock, options.fallback_vm, options.proxy_keys)
+        self._rate = RateLimit(options.rate_limit_per_s, self._node.clock)
+        for take in self._followers:
+            take(options)
+
+    def judge(self, head: RequestHead) -> Verdict:
+        return judge(head, headerless_post_2017=self.options.headerless_post_2017)
+
+    def answer_now(self, verdict: Verdict, peer: Peer, proxy_header: bytes | None = None) -> HttpAnswer | None:
+        """The answer to a GET that needs no commit first; None when it does, or when it is an approval."""
         if isinstance(verdict, HttpAnswer):
             return verdict
-        caller = self._identity.caller(listener, peer)
-        view = self._node.snapshot.view(caller.scope) if caller else None
-        if caller is None or view is None:
-            return error(403, UNKNOWN_CALLER)
+        known = self._known(peer, proxy_header)
+        if known is None:
+            return FORBIDDEN
+        caller, view = known
+        now_ms = self._node.clock.now().wall_ms
+        if isinstance(verdict, Approve) or self._node.hearing.enables(view, now_ms):
+            return None
         if not self._rate.allows(caller):
             return BUSY
+        self._node.hearing.heard(caller, view, now_ms)
+        return document_answer(view, verdict)
+
+    async def answer(self, head: RequestHead, verdict: Verdict, peer: Peer, read_body: ReadBody) -> HttpAnswer:
+        proxy_header = vouching(head)
+        now = self.answer_now(verdict, peer, proxy_header)
+        if now is not None or isinstance(verdict, HttpAnswer):
+            return now or FORBIDDEN
+        known = self._known(peer, proxy_header)
+        if known is None or not self._rate.allows(known[0]):
+            return BUSY if known else FORBIDDEN
         try:
             if isinstance(verdict, Approve):
-                return await self._approve(caller, view, read_body)
-            return await self._read(caller, view, verdict)
+                return await self._approve(*known, read_body)
+            return await self._read_first(*known, verdict)
         except BodyRefused as refused:
             return refused.answer
         except Refusal as refusal:
             return answer_to_refusal(refusal)
 
-    async def _read(self, caller: VmRef, view: View, wanted: ReadDocument) -> HttpAnswer:
-        if self._node.hearing.enables(view):
-            if self._options.first_call_delay_s > 0:
-                await self._node.clock.rest(self._options.first_call_delay_s)
-            await self._node.hearing.enable(caller, view)
-            view = self._node.snapshot.view(caller.scope) or view
-        else:
-            self._node.hearing.heard(caller, view)
-        tag = str(view.scope.incarnation)
-        headers = (JSON_TYPE, (b"etag", tag.encode()))
-        if tag in wanted.known_incarnations or "*" in wanted.known_incarnations:
-            return HttpAnswer(304, headers[1:], b"")
-        return HttpAnswer(200, headers, view.document(wanted.version))
+    def _known(self, peer: Peer, proxy_header: bytes | None) -> tuple[VmRef, View] | None:
+        caller = self._identity.caller(peer, proxy_header)
+        view = self._node.snapshot.view_by_key(caller.scope) if caller else None
+        return (caller, view) if caller and view else None
+
+    async def _read_first(self, caller: VmRef, view: View, wanted: ReadDocument) -> HttpAnswer:
+        """The first question in a day enables the scope: committed before its answer."""
+        if self.options.first_call_delay_s > 0:
+            await self._node.clock.rest(self.options.first_call_delay_s)
+        await self._node.hearing.enable(caller, view)
+        return document_answer(self._node.snapshot.view_by_key(caller.scope) or view, wanted)
 
     async def _approve(self, caller: VmRef, view: View, read_body: ReadBody) -> HttpAnswer:
         body = await read_body()
@@ -103,15 +136,42 @@ class MetadataService:
         return APPROVED
 
 
+def document_answer(view: View, wanted: ReadDocument) -> HttpAnswer:
+    """The document, or 304; made once per state and version, and kept with the state."""
+    tag = view.tag
+    if wanted.known_incarnations and (tag in wanted.known_incarnations or "*" in wanted.known_incarnations):
+        made = view.made_of_it.get(NOT_MODIFIED)
+        if made is None:
+            made = view.made_of_it[NOT_MODIFIED] = HttpAnswer(304, ((b"etag", tag.encode()),), b"")
+    else:
+        made = view.made_of_it.get(wanted.version.name)
+        if made is None:
+            headers = (JSON_TYPE, (b"etag", tag.encode()))
+            made = view.made_of_it[wanted.version.name] = HttpAnswer(200, headers, view.document(wanted.version))
+    answer: HttpAnswer = made
+    return answer
+
+
+def vouching(head: RequestHead) -> bytes | None:
+    """The proxy's header; given twice it is spoilt, and a spoilt one identifies nobody."""
+    values = head.values(proxy.HEADER)
+    return b" ".join(values) if values else None
+
+
+def shortened(sentence: str) -> str:
+    """What a VM said is said back, but not all of it."""
+    return sentence if len(sentence) <= SAID_BACK_MAX else f"{sentence[:SAID_BACK_MAX]}..."
+
+
 def answer_to_refusal(refusal: Refusal) -> HttpAnswer:
     match refusal:
         case UnknownEvent():
             # Unknown, finished and foreign ids are indistinguishable on purpose.
-            return error(400, f"Bad request. {refusal.message} Nothing was approved")
+            return error(400, f"Bad request. {shortened(refusal.message)} Nothing was approved")
         case Invalid():
             return error(400, f"Bad request. {refusal.message}")
         case UnknownScope() | UnknownVm():
-            return error(403, UNKNOWN_CALLER)
+            return FORBIDDEN
         case StoreUnavailable():
             return error(
                 503, "Service unavailable. The request could not be recorded; ask again", (b"retry-after", b"1")

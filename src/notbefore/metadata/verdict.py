@@ -93,7 +93,9 @@ def _is_2017_sample(head: RequestHead, query: list[tuple[str, str]]) -> bool:
 
 def _is_our_path(raw_path: bytes) -> bool:
     """In any letter case: `/metadata/scheduledEvents` is used in the wild. One trailing slash is tolerated."""
-    return unquote(raw_path.decode("latin-1")).lower().removesuffix("/") == PATH
+    segments = raw_path.decode("latin-1").removesuffix("/").split("/")
+    # Segment by segment: an encoded slash parts nothing (RFC 3986 §2.2).
+    return [unquote(one).lower() for one in segments] == PATH.split("/")
 
 
 def _version_or_refusal(query: list[tuple[str, str]]) -> ApiVersion | HttpAnswer:

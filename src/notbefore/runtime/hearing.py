@@ -31,17 +31,16 @@ class Hearing:
         self._ids = ids
         self._saving: dict[str, float] = {}
 
-    def enables(self, view: View) -> bool:
+    def enables(self, view: View, now_ms: int) -> bool:
         """Whether a question now is the first in a day: it has to be committed before its answer."""
-        return self._clock.now().wall_ms - view.newest_asked_ms > LISTENS_FOR_MS
+        return now_ms - view.newest_asked_ms > LISTENS_FOR_MS
 
     async def enable(self, ref: VmRef, view: View) -> None:
         await self._turns.take(self._note(ref, view, {ref.vm: self._clock.now().wall_ms}))
 
-    def heard(self, ref: VmRef, view: View) -> None:
-        at_ms = self._clock.now().wall_ms
-        self._asked.note(ref.scope, ref.vm, at_ms)
-        if at_ms - view.newest_asked_ms > HOUR_MS and self._clock.steady_s() >= self._saving.get(ref.scope, 0.0):
+    def heard(self, ref: VmRef, view: View, now_ms: int) -> None:
+        self._asked.note(ref.scope, ref.vm, now_ms)
+        if now_ms - view.newest_asked_ms > HOUR_MS and self._clock.steady_s() >= self._saving.get(ref.scope, 0.0):
             self._saving[ref.scope] = self._clock.steady_s() + SAVE_AGAIN_AFTER_S
             self._tasks.spawn("save asked", self._save(ref, view))
 
@@ -49,7 +48,7 @@ class Hearing:
         try:
             await self._turns.take(self._note(ref, view, dict(self._asked.unsaved(ref.scope))))
         except Refusal as refusal:
-            log.warning("could not note who asked, will try again: %s  scope=%s", refusal.message, ref.scope)
+            log.warning("could not note who asked, will try again: %s", refusal.message, extra={"scope": ref.scope})
         else:
             self._saving.pop(ref.scope, None)
 

@@ -112,7 +112,7 @@ class Outbox:
         except StaleAttempt as stale:
             log.info("left to whoever has the current attempt: %s", stale.message)
         except Refusal as refusal:
-            log.warning("could not claim an impact, will try again: %s  scope=%s", refusal.message, scope.name)
+            log.warning("could not claim an impact, will try again: %s", refusal.message, extra={"scope": scope.name})
             await self._clock.rest(RETRY_STORE_S)
         self._in_hand.discard((scope.key, pending.key))
         self._offer_again(scope.key)
@@ -140,7 +140,7 @@ class Outbox:
         except ImpactFailure as failure:
             reason = str(failure)
         except Exception as error:  # an executor is somebody else's code: whatever it raises is a failed attempt
-            log.exception("executor broke down  attempt_id=%s", impact.attempt_id)
+            log.exception("executor broke down", extra={"attempt_id": impact.attempt_id})
             reason = f"the executor broke down: {type(error).__name__}"
         else:
             return ImpactFinished(
@@ -171,7 +171,8 @@ class Outbox:
             except StaleAttempt:
                 raise
             except Refusal as refusal:
-                log.warning("could not report an impact, will try again: %s  scope=%s", refusal.message, outcome.scope)
+                ids = {"scope": outcome.scope}
+                log.warning("could not report an impact, will try again: %s", refusal.message, extra=ids)
                 await self._clock.rest(RETRY_STORE_S)
             else:
                 return

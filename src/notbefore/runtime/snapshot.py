@@ -7,7 +7,7 @@ Rule 3: whoever must act on a change (timer, outbox) subscribes.
 
 import logging
 from collections.abc import Callable, Iterator
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from notbefore.core.errors import StoreUnavailable
 from notbefore.core.model import Event, Scope, name_key
@@ -31,18 +31,21 @@ class VmRef(NamedTuple):
 class View:
     """One scope as this process sees it, with the documents rendered so far."""
 
-    __slots__ = ("documents", "newest_asked_ms", "scope", "version")
+    __slots__ = ("_documents", "made_of_it", "newest_asked_ms", "scope", "tag", "version")
 
     def __init__(self, stored: Stored) -> None:
         self.scope = stored.scope
         self.version = stored.version
         self.newest_asked_ms = max(stored.scope.asked_ms.values(), default=0)
-        self.documents: dict[str, bytes] = {}
+        self.tag = str(stored.scope.incarnation)
+        self._documents: dict[str, bytes] = {}
+        # What an edge made of this state, to be dropped with it.
+        self.made_of_it: dict[object, Any] = {}
 
     def document(self, version: ApiVersion) -> bytes:
-        rendered = self.documents.get(version.name)
+        rendered = self._documents.get(version.name)
         if rendered is None:
-            rendered = self.documents[version.name] = render_document(self.scope, version)
+            rendered = self._documents[version.name] = render_document(self.scope, version)
         return rendered
 
 
@@ -62,7 +65,10 @@ class Snapshot:
         self._subscribers.append(on_change)
 
     def view(self, name: str) -> View | None:
-        view = self._views.get(name_key(name))
+        return self.view_by_key(name_key(name))
+
+    def view_by_key(self, key: str) -> View | None:
+        view = self._views.get(key)
         return view if view and not view.scope.removed else None
 
     def scopes(self) -> Iterator[Scope]:
@@ -133,7 +139,6 @@ class Snapshot:
             for address in vm.addresses:
                 claimed = (*self._addresses.get(address, ()), ref)
                 if len(claimed) > 1:
-                    log.warning(
-                        "address claimed by several VMs identifies nobody: %s  claims=%d", address, len(claimed)
-                    )
+                    ids = {"address": address, "claims": len(claimed)}
+                    log.warning("address claimed by several VMs identifies nobody", extra=ids)
                 self._addresses[address] = claimed

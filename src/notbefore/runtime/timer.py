@@ -56,7 +56,7 @@ class Timer:
         except UnknownScope:
             return
         except Refusal as refusal:
-            log.warning("could not give the scope its turn, will try again: %s  scope=%s", refusal.message, key)
+            log.warning("could not give the scope its turn, will try again: %s", refusal.message, extra={"scope": key})
             self._wheel.set(key, self._clock.now().wall_ms + SECOND_MS)
 
     def _notice_step(self, now: Moment) -> None:

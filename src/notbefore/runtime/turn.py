@@ -81,14 +81,17 @@ class Turns:
 def narrate(record: HistoryRecord) -> None:
     """One readable line per decision, ids as fields."""
     for change in record.changes:
-        log.info("%s", line_of(record, change))
+        log.info("%s: %s", what_of(change), change.why, extra=ids_of(record, change))
 
 
-def line_of(record: HistoryRecord, change: Change) -> str:
-    if change.event is None:
-        return f"{change.what}: {change.why}  scope={record.scope}"
-    event = change.event
-    what = change.what.partition(":")[0]
-    return (
-        f"event {what}: {change.why}  scope={record.scope} event_id={event.id} type={event.type} vms={len(event.vms)}"
-    )
+def what_of(change: Change) -> str:
+    return change.what if change.event is None else f"event {change.what.partition(':')[0]}"
+
+
+def ids_of(record: HistoryRecord, change: Change) -> dict[str, object]:
+    ids: dict[str, object] = {"scope": record.scope}
+    if event := change.event:
+        ids |= {"event_id": event.id, "type": str(event.type), "vms": len(event.vms)}
+    elif change.vm:
+        ids["vm"] = change.vm.name
+    return ids

@@ -25,7 +25,15 @@ T = TypeVar("T")
 
 def connect(path: Path) -> sqlite3.Connection:
     """A connection that begins no transaction by itself."""
-    connection = sqlite3.connect(path, isolation_level=None)
+    return prepared(sqlite3.connect(path, isolation_level=None))
+
+
+def connect_existing(path: Path) -> sqlite3.Connection:
+    """The same, to a database that must be there already."""
+    return prepared(sqlite3.connect(f"{path.absolute().as_uri()}?mode=rw", isolation_level=None, uri=True))
+
+
+def prepared(connection: sqlite3.Connection) -> sqlite3.Connection:
     # A damaged name must come as far as its row's checksum, which tells where it stands.
     connection.text_factory = lambda name: name.decode(errors="replace")
     connection.execute(f"PRAGMA busy_timeout = {BUSY_TIMEOUT_MS}")

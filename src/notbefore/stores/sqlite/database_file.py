@@ -51,6 +51,12 @@ def make_file(path: Path) -> None:
     with suppress(FileExistsError):
         # Not open(2): see Rule 1.
         os.mknod(path, stat.S_IFREG | 0o600)
+    if os.statvfs(path).f_flag & os.ST_RDONLY:
+        raise StoreUnavailable(
+            f"The store {path} may only be read: its file system is mounted read-only.",
+            "Mount it for writing, or name another file for the store.",
+            {"path": str(path)},
+        )
     if not os.access(path, os.R_OK | os.W_OK, effective_ids=True):
         raise StoreUnavailable(
             f"The store {path} may not be read and written by this user.",

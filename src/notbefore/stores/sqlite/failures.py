@@ -19,18 +19,35 @@ class StoreCorrupt(StoreUnavailable):
     """What the store holds is not what was written."""
 
 
-DAMAGED = "The store's file is damaged."
-RESTORE = "Stop notbefore, keep the file for inspection, and restore the store from a backup."
+class RecordDamaged(StoreCorrupt):
+    """One record is not what was written."""
+
+    def __init__(self, table: str, key: object, why: str) -> None:
+        super().__init__(
+            f"The record '{key}' in table {table} of the store is damaged: {why}.",
+            RESTORE,
+            {"table": table, "key": str(key)},
+        )
+        self.table = table
+        self.key = str(key)
+        self.why = why
+
+
+DAMAGED = "The store {path} is damaged."
+RESTORE = (
+    "`notbefore store check` says what is damaged, `notbefore store restore FILE` puts a backup in its place"
+    " and keeps the damaged file."
+)
 
 SENTENCES: Mapping[int, tuple[type[StoreUnavailable], str, str]] = {
     sqlite3.SQLITE_FULL: (
         StoreUnavailable,
-        "The store's disk is full.",
+        "The disk of {path} is full.",
         "Free some space; the next request tries again.",
     ),
     sqlite3.SQLITE_IOERR: (
         StoreUnavailable,
-        "The store's disk reported an error.",
+        "The disk of {path} reported an error.",
         "The kernel log says more; nothing is confirmed that is not on disk.",
     ),
     sqlite3.SQLITE_BUSY: (
@@ -57,7 +74,7 @@ SENTENCES: Mapping[int, tuple[type[StoreUnavailable], str, str]] = {
     sqlite3.SQLITE_NOTADB: (
         StoreCorrupt,
         "The store {path} is not a database.",
-        "Name another file for the store, or restore this one from a backup.",
+        f"Name another file for the store. If it was one: {RESTORE}",
     ),
 }
 OTHERWISE = (StoreUnavailable, "The store cannot be used just now.", "The detail says what SQLite reported.")
@@ -72,7 +89,7 @@ def told_as_refusals(path: Path) -> Iterator[None]:
         raise refusal_for(error, path) from error
     except UnicodeDecodeError as error:
         # SQLite quotes damaged text in its complaint, and Python cannot read the complaint.
-        raise StoreCorrupt(DAMAGED, RESTORE, {"path": str(path), "detail": str(error)}) from error
+        raise StoreCorrupt(DAMAGED.format(path=path), RESTORE, {"path": str(path), "detail": str(error)}) from error
     except OSError as error:
         raise StoreUnavailable(
             f"The store {path} cannot be used: {error.strerror or error}.",
@@ -87,11 +104,3 @@ def refusal_for(error: sqlite3.Error, path: Path) -> StoreUnavailable:
     refusal, sentence, hint = SENTENCES.get(code & PRIMARY_CODE, OTHERWISE)
     detail = f"{getattr(error, 'sqlite_errorname', type(error).__name__)}: {error}"
     return refusal(sentence.format(path=path), hint, {"path": str(path), "detail": detail})
-
-
-def damaged(table: str, key: object, why: str) -> StoreCorrupt:
-    return StoreCorrupt(
-        f"The record '{key}' in table {table} of the store is damaged: {why}.",
-        RESTORE,
-        {"table": table, "key": str(key)},
-    )

@@ -9,7 +9,7 @@ import fcntl
 import os
 from contextlib import suppress
 from pathlib import Path
-from urllib.parse import quote
+from urllib.parse import quote, unquote
 
 from notbefore.core.errors import StoreUnavailable
 from notbefore.stores.sqlite.directory_lock import alone_in
@@ -44,6 +44,14 @@ class Nodes:
             return False
         except OSError:
             return True
+
+    def living(self) -> list[str]:
+        """Every node that may be running."""
+        try:
+            registered = sorted(file.name for file in self._directory.iterdir())
+        except FileNotFoundError:
+            return []
+        return [node for node in map(unquote, registered) if self.is_alive(node)]
 
     def leave(self) -> None:
         held, self._held = self._held, None

@@ -7,8 +7,9 @@ SELECT version FROM aggregate WHERE kind = 'scope' AND key = :key
 SELECT key, version, revision, checksum, body FROM aggregate WHERE kind = 'scope' AND key = :key
 
 -- name: scopes_after
+-- The + keeps SQLite from sorting all scopes by revision for every read: the feed walks the index of revisions.
 SELECT key, version, revision, checksum, body FROM aggregate
-WHERE kind = 'scope' AND revision > :after
+WHERE +kind = 'scope' AND revision > :after
 ORDER BY revision LIMIT :limit
 
 -- name: bump_revision
@@ -59,3 +60,26 @@ ORDER BY revision DESC LIMIT :limit
 
 -- name: data_version
 PRAGMA data_version
+
+-- The rest looks at everything there is, past the indexes, to see whether it is whole.
+
+-- name: every_aggregate
+SELECT kind, key, version, revision, checksum, body FROM aggregate NOT INDEXED ORDER BY rowid
+
+-- name: every_record
+SELECT revision, scope, at_ms, checksum, body FROM history NOT INDEXED ORDER BY rowid
+
+-- name: status_in_record
+SELECT status FROM history_event WHERE event_id = :event_id AND revision = :revision
+
+-- name: statuses_in_records
+SELECT count(*) FROM history_event
+
+-- name: newest_revision_used
+SELECT max(coalesce((SELECT max(revision) FROM aggregate), 0), coalesce((SELECT max(revision) FROM history), 0))
+
+-- name: aggregates_integrity
+PRAGMA integrity_check(aggregate)
+
+-- name: integrity
+PRAGMA integrity_check

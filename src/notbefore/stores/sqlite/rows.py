@@ -9,7 +9,7 @@ from zlib import crc32
 
 from notbefore.ports import Stored, StoredRecord
 from notbefore.stores.codec import BodyUnreadable, decode_record, decode_scope
-from notbefore.stores.sqlite.failures import damaged
+from notbefore.stores.sqlite.failures import RecordDamaged
 
 Row = tuple[Any, ...]
 
@@ -24,7 +24,7 @@ def stored_scope(row: Row) -> Stored:
     try:
         return Stored(decode_scope(body), version, revision)
     except BodyUnreadable as error:
-        raise damaged("aggregate", key, f"this program cannot read it ({error})") from error
+        raise RecordDamaged("aggregate", key, f"this program cannot read it ({error})") from error
 
 
 def stored_record(row: Row) -> StoredRecord:
@@ -33,10 +33,10 @@ def stored_record(row: Row) -> StoredRecord:
     try:
         return StoredRecord(revision, decode_record(body))
     except BodyUnreadable as error:
-        raise damaged("history", revision, f"this program cannot read it ({error})") from error
+        raise RecordDamaged("history", revision, f"this program cannot read it ({error})") from error
 
 
 def refuse_damaged(table: str, key: object, checksum: object, columns: tuple[object, ...], body: object) -> None:
     # A flipped bit can change a column's type as well as its value.
     if not isinstance(body, bytes) or checksum != row_checksum(columns, body):
-        raise damaged(table, key, "its checksum does not match")
+        raise RecordDamaged(table, key, "its checksum does not match")

@@ -23,6 +23,7 @@ from notbefore.stores.sqlite.database_file import open_for_writing
 from notbefore.stores.sqlite.migrate import MIGRATIONS
 from notbefore.stores.sqlite.nodes import Nodes
 from notbefore.stores.sqlite.reading import data_version, records_matching, scope_under, scopes_after
+from notbefore.stores.sqlite.verify import refuse_damaged_aggregates
 from notbefore.stores.sqlite.writing import commit_alone, commit_of
 
 # How late another process's commit may be noticed; other workers follow within it (DESIGN §2).
@@ -56,6 +57,7 @@ class SqliteStore:
             nodes = Nodes(path, node)
             opened.push_async_callback(writer.run, lambda _: nodes.leave())
             await writer.run(lambda _: nodes.register())
+            await reader.run(lambda connection: refuse_damaged_aggregates(connection, path))
             noticed = await reader.run(data_version)
             return cls(writer, reader, nodes, noticed, opened.pop_all())
 

@@ -1,0 +1,167 @@
+"""What is wrong with settings: every problem, each with the path of its key.
+
+Rule 1: first the shape (known keys, right types), then the values; values are looked at only when the shape is right.
+Rule 2: a sentence ends up behind the key's name, so it says what is expected, not where.
+Not here: file, line or variable of a key (given.py).
+"""
+
+import math
+import re
+from collections.abc import Iterator, Mapping
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any, NamedTuple, get_origin
+
+import msgspec
+
+from notbefore.core.errors import Invalid
+from notbefore.metadata.identity import vm_ref
+from notbefore.settings.proxy_keys import keys_in, refuse_bad_keys
+from notbefore.settings.shape import MetadataSettings, Section, Settings, is_section, value_at
+from notbefore.settings.toml_lines import KeyPath
+from notbefore.sockets import parse_address
+
+LOG_FORMATS = ("text", "json")
+LOG_LEVELS = ("debug", "info", "warning", "error")
+# What must not be below zero, and what must be above it.
+NOT_NEGATIVE = (("metadata", "rate_limit_per_s"), ("metadata", "first_call_delay_s"))
+TIMEOUTS = tuple(("metadata", "limits", name) for name in ("head_timeout_s", "body_timeout_s", "idle_timeout_s"))
+COUNTS = tuple(("metadata", "limits", name) for name in ("connections_max", "connections_per_vm_max"))
+
+TOML_WORDS: Mapping[str, str] = {
+    "`str`": "a string",
+    "`int`": "a whole number",
+    "`float`": "a number",
+    "`bool`": "true or false",
+    "`array`": "a list",
+    "`object`": "a table",
+}
+_WHERE = re.compile(r"\[(\d+)\]|\.(\w+)")
+_UNKNOWN = re.compile(r"Object contains unknown field `(\w+)`")
+
+
+class Problem(NamedTuple):
+    path: KeyPath
+    says: str
+
+
+# -- the shape
+
+
+def shape_problems(tree: Mapping[str, Any], section: type[Section], above: KeyPath = ()) -> Iterator[Problem]:
+    known = {field.name: field for field in msgspec.structs.fields(section)}
+    for name, value in tree.items():
+        path = (*above, name)
+        if name not in known:
+            yield Problem(path, _unknown(name, list(known)))
+        elif not is_section(known[name].type):
+            yield from _type_problems(value, known[name].type, path)
+        elif isinstance(value, dict):
+            yield from shape_problems(value, known[name].type, path)
+        else:
+            yield Problem(path, "it is a section, so write it as a table")
+
+
+def _unknown(name: str, known: list[str]) -> str:
+    alike = get_close_matches(name, known, 1)
+    return f"there is no such key (perhaps {alike[0]} is meant)" if alike else "there is no such key"
+
+
+def _type_problems(value: Any, kind: Any, path: KeyPath) -> Iterator[Problem]:
+    if get_origin(kind) is dict and isinstance(value, dict):
+        # One entry at a time, so that a wrong one is named.
+        for key, one in value.items():
+            yield from _unlike({key: one}, kind, (*path, key))
+    else:
+        yield from _unlike(value, kind, path)
+
+
+def _unlike(value: Any, kind: Any, path: KeyPath) -> Iterator[Problem]:
+    try:
+        msgspec.convert(value, kind)
+    except msgspec.ValidationError as wrong:
+        what, _, where = str(wrong).partition(" - at ")
+        deeper = tuple(int(number) if number else name for number, name in _WHERE.findall(where))
+        if unknown := _UNKNOWN.match(what):
+            yield Problem((*path, *deeper, unknown[1]), "there is no such key")
+            return
+        for word, in_toml in TOML_WORDS.items():
+            what = what.replace(word, in_toml)
+        yield Problem((*path, *deeper), what[0].lower() + what[1:])
+
+
+# -- the values
+
+
+def value_problems(settings: Settings) -> Iterator[Problem]:
+    yield from _word_problems(settings)
+    yield from _number_problems(settings)
+    yield from _address_problems(settings)
+    yield from _key_problems(settings.metadata)
+
+
+def _word_problems(settings: Settings) -> Iterator[Problem]:
+    words = {
+        ("clock", "kind"): ("real", "manual"),
+        ("executor", "default"): ("simulate",),
+        ("log", "format"): LOG_FORMATS,
+        ("log", "level"): LOG_LEVELS,
+    }
+    for path, allowed in words.items():
+        given = value_at(settings, path)
+        if given not in allowed:
+            yield Problem(path, f"it is {' or '.join(allowed)}, not {given!r}")
+
+
+def _number_problems(settings: Settings) -> Iterator[Problem]:
+    for path in (*NOT_NEGATIVE, *TIMEOUTS, *COUNTS):
+        number = value_at(settings, path)
+        assert isinstance(number, int | float)
+        if not math.isfinite(number) or number < 0 or (number == 0 and path not in NOT_NEGATIVE):
+            wanted = "0 or more" if path in NOT_NEGATIVE else "more than 0"
+            yield Problem(path, f"it is {wanted}, not {number}")
+    simulate = settings.executor.simulate
+    for event_type, rate in simulate.failure_rate.items():
+        if not 0 <= rate <= 1:
+            yield Problem(("executor", "simulate", "failure_rate", str(event_type)), f"it is 0 to 1, not {rate}")
+    for event_type, seconds in simulate.duration_s.items():
+        if not (math.isfinite(seconds) and seconds >= 0):
+            path = ("executor", "simulate", "duration_s", str(event_type))
+            yield Problem(path, f"it is 0 or more seconds, not {seconds}")
+
+
+def _address_problems(settings: Settings) -> Iterator[Problem]:
+    metadata = settings.metadata
+    if not metadata.listeners:
+        yield Problem(("metadata", "listeners"), "the metadata service needs at least one listener")
+    for n, listener in enumerate(metadata.listeners):
+        yield from _refused(parse_address, listener.address, ("metadata", "listeners", n, "address"))
+        if listener.vm:
+            yield from _refused(vm_ref, listener.vm, ("metadata", "listeners", n, "vm"))
+    if metadata.fallback_vm:
+        yield from _refused(vm_ref, metadata.fallback_vm, ("metadata", "fallback_vm"))
+    yield from _refused(parse_address, settings.control.address, ("control", "address"))
+    if settings.store.url:
+        yield from _refused(lambda _: settings.store_path, settings.store.url, ("store", "url"))
+
+
+def _refused(parse: Any, text: str, path: KeyPath) -> Iterator[Problem]:
+    try:
+        parse(text)
+    except Invalid as wrong:
+        yield Problem(path, f"{wrong.message} {wrong.hint}".rstrip(". "))
+
+
+def _key_problems(metadata: MetadataSettings) -> Iterator[Problem]:
+    key, file = ("metadata", "trusted_proxy_key"), ("metadata", "trusted_proxy_key_file")
+    try:
+        refuse_bad_keys(metadata.trusted_proxy_key)
+    except ValueError as wrong:
+        yield Problem(key, str(wrong))
+    if metadata.trusted_proxy_key_file and metadata.trusted_proxy_key:
+        yield Problem(file, "give the keys here or in trusted_proxy_key, not in both")
+    elif metadata.trusted_proxy_key_file:
+        try:
+            keys_in(Path(metadata.trusted_proxy_key_file).expanduser())
+        except ValueError as wrong:
+            yield Problem(file, str(wrong))

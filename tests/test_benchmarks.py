@@ -1,0 +1,37 @@
+"""The benchmarks run. What they measure is for people to read: no time is asserted here."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+CASES = ("keep-alive", "close", "fresh", "not-modified", "unique-header")
+
+
+def metadata_get(*words, **env):
+    script = [sys.executable, "benchmarks/metadata_get.py", *words]
+    return subprocess.run(
+        script, cwd=ROOT, env={**os.environ, **env}, capture_output=True, text=True, timeout=60, check=False
+    )
+
+
+@pytest.mark.part("wrk")
+def test_one_short_round_measures_every_case_without_an_error():
+    """Every case is answered rightly before and after, and stands in the table with its figures."""
+    ran = metadata_get("--only", "notbefore", "--rounds", "1", "--seconds", "0.3")
+
+    assert ran.returncode == 0, ran.stderr
+    table = ran.stdout.partition("CPU microseconds per GET")[2].partition("requests per second")[0]
+    assert [line.split()[0] for line in table.splitlines()[2:] if line] == list(CASES)
+    assert "none of them with an error" in ran.stdout
+
+
+def test_a_missing_program_is_named_with_the_way_to_install_it():
+    """A clear sentence and exit 1, nothing started."""
+    ran = metadata_get("--only", "notbefore", PATH="")
+
+    assert ran.returncode == 1
+    assert ran.stderr == "metadata_get: needs wrk. Install with `make parts` (as root).\n"
