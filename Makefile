@@ -52,7 +52,7 @@ dist: setup      ## sdist, wheel, man pages and completions in dist/
 	@$(BIN)/python scripts/completions dist/completions
 
 proof: dev       ## the long form: many more random examples and crashes than `make test`
-	@NOTBEFORE_PROOF=1 $(BIN)/python -m pytest tests/core tests/e2e
+	@NOTBEFORE_PROOF=1 $(BIN)/python -m pytest tests/core tests/e2e tests/hostile
 
 clean:           ## remove what the targets made
 	@rm -rf $(VENV) build dist src/*.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

@@ -84,7 +84,6 @@ def test_a_due_event_raises_it_when_it_starts():
         ),
         pytest.param(scope_with(RUNNING), claim(RUNNING, "vm-a"), id="claimed"),
         pytest.param(after(scope_with(RUNNING), claim(RUNNING, "vm-a")), failed(RUNNING, "vm-a"), id="failed once"),
-        pytest.param(WITH_ONE_QUEUED, cancel(WITH_ONE_QUEUED.events[1]), id="cancelled in the queue"),
         pytest.param(WITH_ONE_QUEUED, maintain(EventType.FREEZE, vms=("vm-b",)), id="queued"),
         pytest.param(scope_with(reboot_of("vm-a")), declare("vm-a", "vm-b", recovery_s=3), id="redeclared"),
         pytest.param(scope_of("vm-a", user_events=False), restart("vm-a"), id="hidden"),
@@ -98,6 +97,16 @@ def test_what_no_version_shows_does_not_raise_it(scope, request_made):
 
     assert decision.scope != scope
     assert decision.scope.incarnation == scope.incarnation
+
+
+def test_what_is_cancelled_in_the_queue_was_never_seen():
+    """SPEC §3: `Queued` exists in history and the control API, never in the document."""
+    shown, queued = WITH_ONE_QUEUED.events
+
+    scope = after(WITH_ONE_QUEUED, cancel(queued))
+
+    assert scope.events == (shown,)
+    assert scope.incarnation == WITH_ONE_QUEUED.incarnation
 
 
 def test_several_visible_changes_in_one_turn_are_one_step():
