@@ -52,6 +52,7 @@ PARTS = {
     "curl": lambda: _program("curl"),
     "ip": lambda: _program("ip"),
     "strace": lambda: _program("strace"),
+    "openssl": lambda: _program("openssl"),
     "groff": lambda: _program("groff"),
     "systemd-analyze": lambda: _program("systemd-analyze"),
     "systemd-socket-activate": lambda: _program("systemd-socket-activate"),

@@ -14,6 +14,7 @@ from typing import Any
 import uvicorn
 
 from notbefore.core.errors import Invalid, NotAllowed
+from notbefore.tls import Certificate
 
 BACKLOG = 2048
 GRACE_S = 5
@@ -71,7 +72,9 @@ class QuietServer(uvicorn.Server):
         yield
 
 
-def config_for(app: Any, http: type[asyncio.Protocol] | str = "httptools") -> uvicorn.Config:
+def config_for(
+    app: Any, http: type[asyncio.Protocol] | str = "httptools", certificate: Certificate | None = None
+) -> uvicorn.Config:
     """uvicorn with everything left out that neither plane wants."""
     return uvicorn.Config(
         app,
@@ -87,4 +90,6 @@ def config_for(app: Any, http: type[asyncio.Protocol] | str = "httptools") -> uv
         timeout_keep_alive=KEEP_ALIVE_S,
         timeout_graceful_shutdown=GRACE_S,
         backlog=BACKLOG,
+        ssl_certfile=certificate.chain if certificate else None,
+        ssl_keyfile=certificate.key if certificate else None,
     )

@@ -93,12 +93,13 @@ async def running_server(
             manual_clock,
             is_ready=lambda: node.snapshot.loaded and all(server.started for server in servers),
         )
-        servers.append(control_server(plane))
+        servers.append(control_server(plane, settings.control.certificate))
+        reloading.on_each(lambda running: renew_certificate(servers[1], running))
         await stack.enter_async_context(serving((servers[0], sockets), (servers[1], [control_socket])))
         yield RunningServer(
             node,
             tuple(url_of(one) for one in sockets),
-            url_of(control_socket),
+            url_of(control_socket, "https" if settings.control.certificate else "http"),
             token,
             state / TOKEN_FILE,
             manual_clock,
@@ -189,9 +190,16 @@ def address_of(bound: socket.socket) -> tuple[str, int]:
     return host, port
 
 
-def url_of(bound: socket.socket) -> str:
+def url_of(bound: socket.socket, scheme: str = "http") -> str:
     host, port = address_of(bound)
-    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+    return f"{scheme}://[{host}]:{port}" if ":" in host else f"{scheme}://{host}:{port}"
+
+
+def renew_certificate(server: QuietServer, settings: Settings) -> None:
+    """A certificate is renewed in its own files, which no setting tells of; so it is read at every reload."""
+    if server.config.ssl and (certificate := settings.control.certificate):
+        certificate.renew(server.config.ssl)
+        log.info("certificate read again", extra={"certificate": certificate.chain})
 
 
 def serve(config: Path | None, overrides: Mapping[str, Any]) -> int:

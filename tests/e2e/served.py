@@ -35,7 +35,7 @@ class ServerProcess:
             raise AssertionError(f"the server did not start: {''.join(said)}{self.log.read_text()}")
         self.banner = "".join(said)
         self.metadata = address(re.search(r"metadata +(http://\S+)", self.banner).group(1))
-        self.control_address = address(re.search(r"control +(http://\S+)", self.banner).group(1))
+        self.control_address = address(re.search(r"control +(https?://\S+)", self.banner).group(1))
         self.token = (self.state / "admin.token").read_text().strip()
         return self
 
@@ -81,5 +81,5 @@ def exchange(to, method, target, body, headers):
 
 
 def address(url):
-    host, _, port = url.removeprefix("http://").rpartition(":")
+    host, _, port = url.partition("://")[2].rpartition(":")
     return host.strip("[]"), int(port)

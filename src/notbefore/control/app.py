@@ -10,6 +10,7 @@ from notbefore.control import clock, errors, events, history, scopes
 from notbefore.control.auth import require_token
 from notbefore.control.plane import ControlPlane, Plane
 from notbefore.sockets import QuietServer, config_for
+from notbefore.tls import Certificate
 
 BODY_MAX_BYTES = 1024 * 1024
 
@@ -66,5 +67,5 @@ class BodyLimit:
         await self._app(scope, replay, send)
 
 
-def control_server(plane: ControlPlane) -> QuietServer:
-    return QuietServer(config_for(BodyLimit(control_app(plane))))
+def control_server(plane: ControlPlane, certificate: Certificate | None = None) -> QuietServer:
+    return QuietServer(config_for(BodyLimit(control_app(plane)), certificate=certificate))

@@ -17,7 +17,7 @@ import msgspec
 from notbefore.core.errors import Invalid
 from notbefore.metadata.identity import vm_ref
 from notbefore.settings.proxy_keys import keys_in, refuse_bad_keys
-from notbefore.settings.shape import MetadataSettings, Section, Settings, is_section, value_at
+from notbefore.settings.shape import ControlSettings, MetadataSettings, Section, Settings, is_section, value_at
 from notbefore.settings.toml_lines import KeyPath
 from notbefore.sockets import parse_address
 
@@ -141,8 +141,17 @@ def _address_problems(settings: Settings) -> Iterator[Problem]:
     if metadata.fallback_vm:
         yield from _refused(vm_ref, metadata.fallback_vm, ("metadata", "fallback_vm"))
     yield from _refused(parse_address, settings.control.address, ("control", "address"))
+    yield from _certificate_problems(settings.control)
     if settings.store.url:
         yield from _refused(lambda _: settings.store_path, settings.store.url, ("store", "url"))
+
+
+def _certificate_problems(control: ControlSettings) -> Iterator[Problem]:
+    if bool(control.tls_cert) != bool(control.tls_key):
+        alone = "tls_cert" if control.tls_cert else "tls_key"
+        yield Problem(("control", alone), "tls_cert and tls_key go together")
+    elif certificate := control.certificate:
+        yield from _refused(lambda _: certificate.refuse_if_bad(), control.tls_cert, ("control", "tls_cert"))
 
 
 def _refused(parse: Any, text: str, path: KeyPath) -> Iterator[Problem]:

@@ -38,10 +38,15 @@ class Reloading:
     def __init__(self, settings: Settings) -> None:
         self.running = settings
         self._takers: list[Take] = []
+        self._each_time: list[Take] = []
 
     def on_change(self, take: Take) -> None:
         """`take` is called with the whole of the settings whenever a live key of them changed."""
         self._takers.append(take)
+
+    def on_each(self, take: Take) -> None:
+        """`take` is called at every reload, for what lies in files beside the settings."""
+        self._each_time.append(take)
 
     def apply(self, wanted: Settings) -> None:
         changed = list(changed_keys(self.running, wanted))
@@ -54,6 +59,8 @@ class Reloading:
             narrate(path, before, wanted)
         if not changed:
             log.info("settings read again: nothing changed")
+        for take in self._each_time:
+            take(self.running)
 
 
 def is_live(path: Path) -> bool:

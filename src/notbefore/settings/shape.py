@@ -12,6 +12,7 @@ from notbefore.core.errors import Invalid
 from notbefore.core.kinds import EventType
 from notbefore.settings.proxy_keys import key_bytes
 from notbefore.state_dir import default_state_dir
+from notbefore.tls import Certificate
 
 
 class Section(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -56,6 +57,12 @@ class MetadataSettings(Section, frozen=True):
 
 class ControlSettings(Section, frozen=True):
     address: str = "127.0.0.1:8255"
+    tls_cert: str = ""
+    tls_key: str = ""
+
+    @property
+    def certificate(self) -> Certificate | None:
+        return Certificate(self.tls_cert, self.tls_key) if self.tls_cert else None
 
 
 class StoreSettings(Section, frozen=True):
