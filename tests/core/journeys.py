@@ -47,8 +47,9 @@ MAINTENANCE = {
     "fail_host": 1,
     "give_up": 1,
     "declare": 1,
-    "step_the_wall": 1,
+    "step_the_wall": 2,
 }
+COUPLING = {"terminate": 4, "approve": 4, "wait": 2, "cancel": 1, "declare": 1, "carry_out": 1}
 
 
 def travel(steps: Sequence[tuple[str, int]]) -> Journey:
@@ -98,6 +99,7 @@ def is_shown(event: Event) -> bool:
 
 __all__ = [
     "ANYTHING",
+    "COUPLING",
     "MAINTENANCE",
     "Journey",
     "Turn",

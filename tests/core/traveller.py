@@ -206,6 +206,12 @@ class Traveller:
             )
         )
 
+    def terminate(self, d: Digits) -> None:
+        ahead_s = d.of((None, 900, 901))
+        not_before_ms = None if ahead_s is None else self.now.wall_ms + ahead_s * 1000
+        vm = d.of(NAMES)
+        self.take(OperateVm(**self.asking(), operation="terminate", vm=vm, not_before_ms=not_before_ms))
+
     def maintain(self, d: Digits) -> None:
         event_type = d.of((*MAINTENANCE_TYPES, *MAINTENANCE_TYPES, EventType.PREEMPT))
         named = d.of(({}, {"update_domains": (d.of((0, 1, 2)),)}, {"hosts": (d.of(("h1", "h2")),)}, None))
@@ -216,9 +222,10 @@ class Traveller:
         self.take(FailHost(**self.asking(), host=d.of(("h1", "H2", "h9"))))
 
     def approve(self, d: Digits) -> None:
-        by = d.of((OPERATOR, None, None))
-        by = Actor(ActorKind.VM, self.some_name(d)) if by is None else by
-        ids = tuple(self.some_event_id(d) for _ in range(d.of((1, 2, 3))))
+        ids = tuple(self.some_event_id(d) for _ in range(d.of((1, 1, 2, 3))))
+        event = self.scope.event(ids[0])
+        vm = d.of((*event.vms, *event.vms, self.some_name(d)) if event else (self.some_name(d),))
+        by = d.of((Actor(ActorKind.VM, vm), Actor(ActorKind.VM, vm), OPERATOR))
         self.take(ApproveEvents(**self.asking(by), event_ids=ids))
 
     def cancel(self, d: Digits) -> None:

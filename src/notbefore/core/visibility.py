@@ -5,7 +5,7 @@ Rule 2: the incarnation rises exactly when this picture changes, whichever api-v
 Not here: how the picture is written for each api-version (wire/document.py).
 """
 
-from notbefore.core.kinds import Status
+from notbefore.core.kinds import MAINTENANCE_TYPES, Status
 from notbefore.core.model import Event, Scope
 
 VISIBLE = (Status.SCHEDULED, Status.STARTED)
@@ -34,5 +34,6 @@ def picture(scope: Scope) -> object:
         )
         for event in visible_events(scope)
     ]
-    # The underscore changes the names that 2017-03-01 shows, so it is part of the picture when there are names.
-    return shown and (scope.settings.legacy_underscore, shown)
+    # The underscore changes the names that 2017-03-01 shows, and that version knows the maintenance types only.
+    has_such_names = any(event.type in MAINTENANCE_TYPES for event in visible_events(scope))
+    return has_such_names and scope.settings.legacy_underscore, shown
