@@ -49,6 +49,9 @@ MAINTENANCE = {
     "declare": 1,
     "step_the_wall": 2,
 }
+STARTING = {"approve": 6, "maintain": 4, "wait": 3, "operate": 2} | dict.fromkeys(
+    ("carry_out", "ask", "declare", "fail_host", "step_the_wall", "boot_again"), 1
+)
 COUPLING = {"terminate": 4, "approve": 4, "wait": 2, "cancel": 1, "declare": 1, "carry_out": 1}
 
 
@@ -101,6 +104,7 @@ __all__ = [
     "ANYTHING",
     "COUPLING",
     "MAINTENANCE",
+    "STARTING",
     "Journey",
     "Turn",
     "is_planned_platform",

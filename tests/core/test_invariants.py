@@ -6,7 +6,7 @@ Each law reads the turns and judges by the spec's words, not by the functions th
 import json
 import re
 
-from journeys import COUPLING, is_shown, on_random_journeys
+from journeys import COUPLING, STARTING, is_shown, on_random_journeys
 
 from notbefore.core.impacts import FAILURES_MAX
 from notbefore.core.kinds import EventType, Listening, Policy, Status
@@ -73,7 +73,7 @@ def may_start(turn, event, reason, promises) -> bool:
     }[reason]
 
 
-@every_journey
+@on_random_journeys(examples=150, in_proof=4000, words=STARTING)
 def test_s1_no_impact_before_not_before_unless_somebody_may_have_it_so(journey):
     """S1: no impact before NotBefore unless approved, auto-approved, not listened to, or flagged no-notice."""
     promises = Promises()
@@ -121,7 +121,9 @@ def test_s3_the_incarnation_rises_with_every_visible_change_and_means_one_conten
             assert shown.setdefault((after.incarnation, version.name), document) == document
         if before is not None:
             is_visible = any(content_of(before, v) != content_of(after, v) for v in API_VERSIONS.values())
-            assert after.incarnation == before.incarnation + is_visible
+            # The underscore may count though the one version that has it shows none of these events.
+            is_renamed = before.settings.legacy_underscore is not after.settings.legacy_underscore
+            assert after.incarnation - before.incarnation in ({0, 1} if is_renamed and not is_visible else {is_visible})
 
 
 @every_journey

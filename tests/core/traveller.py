@@ -15,7 +15,7 @@ from notbefore.core.decide import decide
 from notbefore.core.draft import Decision
 from notbefore.core.errors import Refusal
 from notbefore.core.history import Change
-from notbefore.core.kinds import MAINTENANCE_TYPES, EventType, Eviction, Kind, Listening, Policy
+from notbefore.core.kinds import MAINTENANCE_TYPES, EventType, Eviction, Kind, Listening, Policy, Status
 from notbefore.core.model import Actor, ActorKind, Event, Scope, Vm
 from notbefore.core.operations import OPERATIONS
 from notbefore.core.requests import (
@@ -124,9 +124,10 @@ class Traveller:
     # -- Choices
 
     def some_event_id(self, d: Digits) -> str:
-        live = [event.id for event in self.scope.events] if self.scope else []
-        event_id = d.of(live or [STRANGER])
-        return d.of((*[event_id] * 6, event_id.lower(), (self.ended or [STRANGER])[-1], STRANGER))
+        live = [event.id for event in self.scope.events]
+        scheduled = [event.id for event in self.scope.events_in(Status.SCHEDULED)]
+        event_id = d.of(d.of((scheduled, scheduled, live)) or live or [STRANGER])
+        return d.of((*[event_id] * 8, event_id.lower(), (self.ended or [STRANGER])[-1], STRANGER))
 
     def some_name(self, d: Digits) -> str:
         name = d.of((*NAMES[:3], *NAMES, "vm-9"))
@@ -172,7 +173,7 @@ class Traveller:
         )
         scope_settings = ScopeSettings(
             listening=d.of((*[Listening.ALWAYS] * 4, Listening.AUTO, Listening.NEVER)),
-            approval=d.of(({"default": Policy.ANY}, {"default": Policy.ALL}, {"Reboot": Policy.LEADER}, {})),
+            approval=d.of(({}, {"default": Policy.ALL}, {"default": Policy.LEADER}, {"Reboot": Policy.LEADER})),
             auto_approve=d.of(((), (), ("User:Reboot",), ("Platform:Freeze", "User:Terminate"))),
             notice_s=d.of(({}, {EventType.REBOOT: 0, EventType.TERMINATE: 1}, dict.fromkeys(EventType, 60))),
             user_events=d.of((True, True, False)),
