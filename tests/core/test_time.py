@@ -25,7 +25,7 @@ from notbefore.core.decide import decide
 from notbefore.core.kinds import EventType
 from notbefore.core.model import Vm
 from notbefore.core.settle import next_due_ms
-from notbefore.core.times import Moment, Span, iso, rounded_up_to_second
+from notbefore.core.times import Moment, Now, Span, iso, rounded_up_to_second
 
 NOTICE = 15 * MINUTE
 
@@ -89,6 +89,57 @@ def test_what_is_left_of_a_promise_is_what_the_slower_hand_still_has_to_go(now, 
 
     assert span.remaining_ms(now) == left_s * 1000
     assert span.has_passed(now) is (left_s == 0)
+
+
+def knowing(now, age_s, of=NOON):
+    """The reading of a process that learned, just now, how old a reading of another boot is."""
+    return Now(now.wall_ms, now.boot_ms, now.boot_id, {of: now.boot_ms - round(age_s * 1000)})
+
+
+@pytest.mark.parametrize(
+    ("now", "left_s"),
+    [
+        pytest.param(knowing(rebooted(NOON), 0), 60, id="seen being made"),
+        pytest.param(knowing(rebooted(stepped(HOUR)), 0), 60, id="seen being made, by a wall that is ahead"),
+        pytest.param(knowing(rebooted(stepped(-10)), 0), 70, id="seen being made, by a wall that is behind"),
+        pytest.param(later(59, of=knowing(rebooted(stepped(HOUR)), 0)), 1, id="and a minute less a second later"),
+        pytest.param(later(60, of=knowing(rebooted(stepped(HOUR)), 0)), 0, id="and a minute later"),
+        pytest.param(stepped(HOUR, of=knowing(rebooted(later(20)), 20)), 40, id="found, and the wall stepped forward"),
+        pytest.param(knowing(rebooted(later(90)), 90), 0, id="found when it was kept"),
+        pytest.param(knowing(rebooted(later(20)), 0, of=later(1)), 40, id="only of another promise"),
+        pytest.param(knowing(stepped(30, of=later(10)), 0, of=rebooted(NOON)), 50, id="made in this boot"),
+    ],
+)
+def test_a_process_counts_on_its_own_boot_clock_what_it_learned_of_another_boots_promise(now, left_s):
+    """SPEC §4: a wall clock stepped forward shortens no promise, whoever made it; where nobody knows, the wall decides."""
+    span = Span(NOON, later(60).wall_ms)
+
+    assert span.remaining_ms(now) == left_s * 1000
+    assert span.has_passed(now) is (left_s == 0)
+
+
+def test_what_a_process_learned_decides_when_an_event_starts_and_when_to_look_again():
+    """SPEC §4: the notice has really elapsed."""
+    scope = scope_with(reboot_of("vm-a"))
+    now = knowing(rebooted(stepped(HOUR)), 5 * MINUTE)
+
+    assert next_due_ms(scope, now) == later(10 * MINUTE, of=now).wall_ms
+    assert statuses(after(scope, tick(), now=later(10 * MINUTE - 0.001, of=now))) == {"vm-a": "Scheduled"}
+    assert statuses(after(scope, tick(), now=later(10 * MINUTE, of=now))) == {"vm-a": "Started"}
+
+
+def test_what_a_process_learned_is_not_stored():
+    """SPEC §4: a promise is stored with a bare reading of the clock, which every process can read."""
+    before = scope_of("vm-a", "vm-b", recovery_s=40)
+    made = [restart("vm-a"), maintain(vms=("vm-b",))]
+    ended = [complete(event) for event in after(before, *made).events[1:]]
+    requests = [*made, *(approve(request.event_id) for request in ended), *ended]
+
+    scope = after(before, *requests, now=knowing(NOON, 5, of=rebooted(NOON)))
+
+    assert type(only_event(scope).notice.since) is Moment
+    assert type(scope.recovery.span.since) is Moment
+    assert scope == after(before, *requests, now=NOON)
 
 
 def test_times_are_kept_to_the_millisecond_and_shown_to_the_second():

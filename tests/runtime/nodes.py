@@ -5,13 +5,14 @@ from contextlib import asynccontextmanager
 from itertools import count
 from uuid import uuid4
 
-from notbefore.clock import ManualClock, SystemClock
+from notbefore.clock import ManualClock, RealTime, SystemClock
+from notbefore.core.errors import StoreUnavailable
 from notbefore.core.kinds import Kind, Listening
 from notbefore.core.model import Actor, ActorKind, Vm
-from notbefore.core.requests import ApproveEvents, DeclareScope, Maintain, OperateVm
+from notbefore.core.requests import ApproveEvents, CompleteEvent, DeclareScope, Maintain, OperateVm, Tick
 from notbefore.core.scope_settings import ScopeSettings
 from notbefore.core.times import Moment
-from notbefore.ports import Evidence, ImpactFailure
+from notbefore.ports import Evidence, ImpactFailure, OutcomeUnknown, VersionConflict
 from notbefore.runtime.node import Node
 from notbefore.stores.sqlite.store import SqliteStore
 from notbefore.tasks import AsyncioTasks
@@ -58,6 +59,70 @@ class SteppedClock(SystemClock):
         return Moment(real.wall_ms + self.step_ms, real.boot_ms, real.boot_id)
 
 
+class MachineClock(RealTime):
+    """A machine's two hands, which stand still but for the test; whoever waits looks again all the time."""
+
+    def __init__(self, boot_id, wall_ms, boot_ms=0):
+        self.boot_id = boot_id
+        self.wall_ms = wall_ms
+        self.boot_ms = boot_ms
+
+    def now(self):
+        return Moment(self.wall_ms, self.boot_ms, self.boot_id)
+
+    def goes_on(self, seconds):
+        """Time passes: both hands move."""
+        self.wall_ms += round(seconds * 1000)
+        self.boot_ms += round(seconds * 1000)
+
+    def is_set(self, seconds):
+        """Somebody sets the wall clock; no time passes."""
+        self.wall_ms += round(seconds * 1000)
+
+    async def wait(self, until_ms, signal):
+        await signal.rung(0.005)
+
+    async def rest(self, seconds):
+        await asyncio.sleep(0.005)
+
+
+class FaultyStore:
+    """A real store that can be away, and does, once each, what a list of faults tells it at commit."""
+
+    def __init__(self, store):
+        self._store = store
+        self.faults = []
+        self.away = False
+
+    def __getattr__(self, name):
+        return getattr(self._store, name)
+
+    async def commit(self, scope, expected_version, record):
+        self._refuse_when_away()
+        fault = self.faults.pop(0) if self.faults else None
+        if fault == "conflict":
+            raise VersionConflict
+        if fault == "lost":
+            raise OutcomeUnknown
+        stored = await self._store.commit(scope, expected_version, record)
+        if fault == "unknown but there":
+            raise OutcomeUnknown
+        return stored
+
+    async def changes_after(self, revision, limit):
+        self._refuse_when_away()
+        return await self._store.changes_after(revision, limit)
+
+    async def wait_for_changes(self):
+        self._refuse_when_away()
+        await self._store.wait_for_changes()
+        self._refuse_when_away()
+
+    def _refuse_when_away(self):
+        if self.away:
+            raise StoreUnavailable("The store is away.")
+
+
 class TestNode:
     """A node with hands: what the edges would ask of it, in one word each."""
 
@@ -85,6 +150,13 @@ class TestNode:
     async def approve(self, event_id, vm, scope="s"):
         by = Actor(ActorKind.VM, vm)
         return await self._take(ApproveEvents, scope, by=by, event_ids=(event_id,))
+
+    async def complete(self, event_id, scope="s"):
+        return await self._take(CompleteEvent, scope, event_id=event_id)
+
+    async def tick(self, scope="s"):
+        """What the timer would do if it thought something was due."""
+        return (await self.node.turns.take(Tick(scope=scope, request_id=self.node.ids()))).scope
 
     async def _take(self, request, scope, by=OPERATOR, **fields):
         return await self.node.turns.take(request(scope=scope, request_id=self.node.ids(), by=by, **fields))

@@ -3,43 +3,12 @@
 import asyncio
 
 import pytest
-from nodes import running_node
+from nodes import FaultyStore, running_node
 
 from notbefore.core.errors import StoreUnavailable
 from notbefore.core.kinds import Status
-from notbefore.ports import OutcomeUnknown, VersionConflict
 from notbefore.stores.sqlite.store import SqliteStore
 from notbefore.wire.api_versions import API_VERSIONS
-
-
-class FaultyStore:
-    """A real store that does, once each, what a list of faults tells it at commit."""
-
-    def __init__(self, store):
-        self._store = store
-        self.faults = []
-        self.away = False
-
-    def __getattr__(self, name):
-        return getattr(self._store, name)
-
-    async def commit(self, scope, expected_version, record):
-        if self.away:
-            raise StoreUnavailable("The store is away.")
-        fault = self.faults.pop(0) if self.faults else None
-        if fault == "conflict":
-            raise VersionConflict
-        if fault == "lost":
-            raise OutcomeUnknown
-        stored = await self._store.commit(scope, expected_version, record)
-        if fault == "unknown but there":
-            raise OutcomeUnknown
-        return stored
-
-    async def wait_for_changes(self):
-        if self.away:
-            raise StoreUnavailable("The store is away.")
-        await self._store.wait_for_changes()
 
 
 @pytest.fixture
@@ -67,6 +36,7 @@ async def test_a_write_that_went_wrong_is_judged_by_its_request_id(faulty, fault
 
     event_id = await faulty.operate("a", "restart")
 
+    assert faulty.event(event_id), "whoever was answered reads what it wrote"
     scope = (await faulty.node.store.load("s")).scope
     assert [event.id for event in scope.events] == [event_id]
 
@@ -82,6 +52,19 @@ async def test_a_store_that_is_away_refuses_writes_and_documents_are_still_serve
     faulty.store.away = False
     await faulty.approve(event_id, "a")
     assert faulty.event(event_id) is None or faulty.event(event_id).status is Status.STARTED
+
+
+async def test_an_event_that_fell_due_while_the_store_was_away_starts_a_second_after_it_is_back(faulty):
+    """L1: a turn that could not be taken is taken a second later, and nothing else has to wake the timer for it."""
+    event_id = await faulty.operate("a", "restart")
+    faulty.store.away = True
+    await faulty.advance(15 * 60 + 1)
+    assert faulty.event(event_id).status is Status.SCHEDULED
+
+    faulty.store.away = False
+    await faulty.advance(1)
+
+    assert faulty.executor.attempts == [f"{event_id}/a#1"]
 
 
 async def test_many_turns_of_one_scope_at_once_are_all_taken(faulty):

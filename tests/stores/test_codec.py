@@ -6,8 +6,9 @@ import pytest
 from notbefore.core.errors import ScopeTooLarge
 from notbefore.core.history import HistoryRecord
 from notbefore.core.kinds import EventType
-from notbefore.core.model import Scope
+from notbefore.core.model import Recovery, Scope
 from notbefore.core.scope_settings import ScopeSettings
+from notbefore.core.times import Moment, Now
 from notbefore.stores.codec import (
     SCOPE_BODY_MAX_BYTES,
     BodyUnreadable,
@@ -40,6 +41,15 @@ def test_a_record_comes_back_equal():
     record = HistoryRecord("web", 1, "a-request", 2, ())
 
     assert decode_record(encode_record(record)) == record
+
+
+def test_a_promise_comes_back_equal_whatever_its_maker_had_learned_of_others():
+    """What is decoded equals what was encoded: a bare reading of the clock."""
+    knowing = Now(5, 3, "a-boot", {Moment(4, 9, "another-boot"): 2})
+    scope = Scope("web", recovery=Recovery(1, knowing.promise(until_ms=60_005)))
+
+    assert decode_scope(encode_scope(scope)) == scope
+    assert b"learned" not in encode_scope(scope)
 
 
 @pytest.mark.parametrize(

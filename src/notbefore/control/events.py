@@ -67,7 +67,7 @@ def request_for(action: str, scope: Scope, event: Event, plane: ControlPlane, by
 
 
 def shown(plane: ControlPlane, scope: Scope, event: Event) -> dict[str, Any]:
-    return live_event(scope, event, plane.node.clock.now())
+    return live_event(scope, event, plane.node.witness.now(scope))
 
 
 async def ended_events(plane: ControlPlane, query: HistoryQuery) -> list[dict[str, Any]]:

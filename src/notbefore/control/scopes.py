@@ -117,7 +117,8 @@ def shown(plane: ControlPlane, scope: Scope) -> dict[str, Any]:
 
 def shown_events(plane: ControlPlane, scope: Scope, event_ids: tuple[str, ...]) -> list[dict[str, Any]]:
     found = [event for event_id in event_ids if (event := scope.event(event_id))]
-    return [live_event(scope, event, plane.node.clock.now()) for event in found]
+    now = plane.node.witness.now(scope)
+    return [live_event(scope, event, now) for event in found]
 
 
 def refuse_taken_addresses(plane: ControlPlane, request: DeclareScope) -> None:

@@ -11,7 +11,7 @@ from notbefore.core.effects import Effect, PendingEffect, StartImpact
 from notbefore.core.history import Change, Declaration, HistoryRecord
 from notbefore.core.kinds import ENDED, Status
 from notbefore.core.lifecycle import Happening, status_after
-from notbefore.core.model import Actor, Event, Recovery, Scope, Span, TakenRequest, Vm
+from notbefore.core.model import Actor, Event, Recovery, Scope, TakenRequest, Vm
 from notbefore.core.requests import Request
 from notbefore.core.times import SECOND_MS, Moment
 from notbefore.core.visibility import picture
@@ -77,7 +77,7 @@ class Draft:
         """
         rest_s = self.scope.settings.recovery_s
         if event.started_at_ms is not None and is_planned_platform(event) and rest_s > 0:
-            span = Span(self.now, self.now.wall_ms + rest_s * SECOND_MS)
+            span = self.now.promise(self.now.wall_ms + rest_s * SECOND_MS)
             self.scope = replace(self.scope, recovery=Recovery(event.update_domain, span))
 
     def put(self, event: Event) -> None:

@@ -13,7 +13,7 @@ from notbefore.core.draft import Draft
 from notbefore.core.kinds import Status
 from notbefore.core.lifecycle import Happening
 from notbefore.core.listening import listens, why_no_notice
-from notbefore.core.model import THE_CLOCK, Event, Scope, Span
+from notbefore.core.model import THE_CLOCK, Event, Scope
 from notbefore.core.times import SECOND_MS, Moment, rounded_up_to_second
 
 
@@ -35,7 +35,7 @@ def make_visible(draft: Draft, event: Event, why: str) -> Event:
     if not listens(draft.scope, draft.now):
         return draft.move(event, Happening.NOT_LISTENED, why_no_notice(draft.scope))
     until_ms = max(earliest_not_before_ms(draft.scope, event, draft.now), event.asked_not_before_ms or 0)
-    noticed = replace(event, notice=Span(draft.now, until_ms), visible_since_ms=draft.now.wall_ms)
+    noticed = replace(event, notice=draft.now.promise(until_ms), visible_since_ms=draft.now.wall_ms)
     return draft.move(noticed, Happening.SCHEDULED, why)
 
 

@@ -1,10 +1,13 @@
 """Time as the core sees it: a reading with two hands, and a promise that has to pass on both.
 
 Rule 1: a wall clock can be stepped, a boot clock cannot; a promise is kept when both say so (SPEC §4).
-Rule 2: readings of two boots cannot be compared, so after another boot the wall clock decides alone.
+Rule 2: boot clocks of two boots cannot be compared. A process that learned how old another boot's reading is
+counts on from there on its own boot clock (`Now`); where nobody did, the wall clock decides alone.
+Rule 3: what was learned stays in the process that learned it; promises are made by `promise`, which leaves it out.
 Not here: reading a clock (clock.py), the dates of each api-version (wire/times.py).
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
@@ -20,6 +23,30 @@ class Moment:
     boot_ms: int
     boot_id: str
 
+    def elapsed_ms_since(self, earlier: "Moment") -> int | None:
+        """What has really elapsed, or None when this reading cannot tell: the other is of another boot."""
+        return self.boot_ms - earlier.boot_ms if self.boot_id == earlier.boot_id else None
+
+    def promise(self, until_ms: int) -> "Span":
+        """A promise made now. It keeps a bare reading, because it is stored and read by others."""
+        return Span(Moment(self.wall_ms, self.boot_ms, self.boot_id), until_ms)
+
+
+@dataclass(frozen=True, slots=True)
+class Now(Moment):
+    """A reading in the hands of a process that knows more.
+
+    `learned`: what its own boot clock showed, or would have shown, when readings of other boots were taken.
+    """
+
+    learned: Mapping[Moment, int]
+
+    def elapsed_ms_since(self, earlier: Moment) -> int | None:
+        learned_ms = self.learned.get(earlier)
+        if learned_ms is None:
+            return Moment.elapsed_ms_since(self, earlier)
+        return self.boot_ms - learned_ms
+
 
 @dataclass(frozen=True, slots=True)
 class Span:
@@ -31,11 +58,11 @@ class Span:
     def remaining_ms(self, now: Moment) -> int:
         """How long both hands still have to move; 0 when the promise is kept."""
         on_the_wall = self.until_ms - now.wall_ms
-        if now.boot_id != self.since.boot_id:
+        elapsed_ms = now.elapsed_ms_since(self.since)
+        if elapsed_ms is None:
             return max(0, on_the_wall)
-        promised = self.until_ms - self.since.wall_ms
-        really = promised - (now.boot_ms - self.since.boot_ms)
-        return max(0, on_the_wall, really)
+        promised_ms = self.until_ms - self.since.wall_ms
+        return max(0, on_the_wall, promised_ms - elapsed_ms)
 
     def has_passed(self, now: Moment) -> bool:
         return self.remaining_ms(now) == 0

@@ -10,6 +10,7 @@ from notbefore.runtime.outbox import Outbox
 from notbefore.runtime.snapshot import Snapshot
 from notbefore.runtime.timer import Timer
 from notbefore.runtime.turn import Turns
+from notbefore.runtime.witness import Witness
 
 
 class Node:
@@ -22,16 +23,16 @@ class Node:
         asked = Asked()
         self.snapshot = Snapshot(store, clock)
         self.snapshot.subscribe(asked.forget_saved)
-        self.turns = Turns(store, clock, tasks, self.snapshot, asked)
+        self.witness = Witness(self.snapshot, clock)
+        self.turns = Turns(store, self.witness, tasks, self.snapshot, asked)
         self.hearing = Hearing(self.turns, asked, clock, tasks, ids)
         self.asked = asked
-        self._timer = Timer(self.turns, self.snapshot, clock, tasks, ids)
+        self._timer = Timer(self.turns, self.snapshot, self.witness, clock, tasks, ids)
         self._outbox = Outbox(name, self.turns, self.snapshot, store, executor, clock, tasks, ids)
 
     async def start(self) -> None:
         """Load what is there, then let time and effects flow."""
         await self.snapshot.load()
         self._tasks.spawn_aside("follow the store", self.snapshot.follow())
-        self._tasks.spawn_aside("look for orphans", self._outbox.look_for_orphans())
         self._tasks.spawn("timer", self._timer.run())
         self._tasks.spawn("outbox", self._outbox.run())

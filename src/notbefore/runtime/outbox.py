@@ -49,6 +49,7 @@ class Outbox:
         self._bell = tasks.signal()
         self._in_hand: set[tuple[str, str]] = set()
         self._foreign: set[str] = set()
+        self._looks_for_orphans = False
         self._left_over: list[str] = []
         snapshot.subscribe(self.offer)
 
@@ -75,12 +76,19 @@ class Outbox:
                 self._offer_again(key)
             await self._clock.wait(self._wheel.next_due_ms(), self._bell)
 
-    async def look_for_orphans(self) -> None:
-        """A node that died leaves its claims behind; nobody rings a bell for that."""
-        while True:
+    async def _look_for_orphans(self) -> None:
+        """A node that died leaves its claims behind, and nobody rings a bell for that: look while others have any."""
+        while self._foreign:
             await self._clock.rest(LOOK_FOR_ORPHANS_S)
             for key in sorted(self._foreign):
                 self._offer_again(key)
+        self._looks_for_orphans = False
+
+    def _leave_to_its_node(self, key: str) -> None:
+        self._foreign.add(key)
+        if not self._looks_for_orphans:
+            self._looks_for_orphans = True
+            self._tasks.spawn_aside("look for orphans", self._look_for_orphans())
 
     def _deliver_once(self, scope: Scope, pending: PendingEffect) -> None:
         in_hand = (scope.key, pending.key)
@@ -90,7 +98,7 @@ class Outbox:
             self._left_over.append(scope.key)
             return
         if pending.claimed_by not in ("", self._node) and self._store.is_alive(pending.claimed_by):
-            self._foreign.add(scope.key)
+            self._leave_to_its_node(scope.key)
             return
         self._in_hand.add(in_hand)
         self._tasks.spawn(f"impact {pending.key}", self._deliver(scope, pending))

@@ -91,9 +91,10 @@ class Snapshot:
         """Keep up with other writers; while the store is away the last documents stay."""
         while True:
             try:
-                await self._store.wait_for_changes()
+                # Looking comes before waiting: a store that is back is known to be back before its next change.
                 await self._catch_up()
                 self.store_away = False
+                await self._store.wait_for_changes()
             except StoreUnavailable as away:
                 if not self.store_away:
                     log.warning("store is away, serving what is known: %s", away.message)

@@ -15,6 +15,7 @@ from notbefore.ports import Clock, Ids, Tasks
 from notbefore.runtime.snapshot import Snapshot
 from notbefore.runtime.turn import Turns
 from notbefore.runtime.wheel import Wheel
+from notbefore.runtime.witness import Witness
 
 STEP_NOTICED_MS = 100
 
@@ -22,9 +23,12 @@ log = logging.getLogger("notbefore.timer")
 
 
 class Timer:
-    def __init__(self, turns: Turns, snapshot: Snapshot, clock: Clock, tasks: Tasks, ids: Ids) -> None:
+    def __init__(
+        self, turns: Turns, snapshot: Snapshot, witness: Witness, clock: Clock, tasks: Tasks, ids: Ids
+    ) -> None:
         self._turns = turns
         self._snapshot = snapshot
+        self._witness = witness
         self._clock = clock
         self._tasks = tasks
         self._ids = ids
@@ -34,7 +38,7 @@ class Timer:
         snapshot.subscribe(self.arm)
 
     def arm(self, scope: Scope) -> None:
-        self._wheel.set(scope.key, next_due_ms(scope, self._clock.now()))
+        self._wheel.set(scope.key, next_due_ms(scope, self._witness.now(scope)))
         self._bell.ring()
 
     async def run(self) -> None:
@@ -58,6 +62,7 @@ class Timer:
         except Refusal as refusal:
             log.warning("could not give the scope its turn, will try again: %s", refusal.message, extra={"scope": key})
             self._wheel.set(key, self._clock.now().wall_ms + SECOND_MS)
+            self._bell.ring()
 
     def _notice_step(self, now: Moment) -> None:
         difference_ms = now.wall_ms - now.boot_ms

@@ -16,9 +16,10 @@ from notbefore.core.errors import StoreUnavailable
 from notbefore.core.history import Change, HistoryRecord
 from notbefore.core.model import Scope, name_key, with_asked
 from notbefore.core.requests import NoteAsked, Request
-from notbefore.ports import Clock, OutcomeUnknown, Store, Stored, Tasks, VersionConflict
+from notbefore.ports import OutcomeUnknown, Store, Stored, Tasks, VersionConflict
 from notbefore.runtime.asked import Asked
 from notbefore.runtime.snapshot import Snapshot
+from notbefore.runtime.witness import Witness
 
 TRIES_MAX = 100
 LANES = 256
@@ -35,9 +36,9 @@ class Taken:
 
 
 class Turns:
-    def __init__(self, store: Store, clock: Clock, tasks: Tasks, snapshot: Snapshot, asked: Asked) -> None:
+    def __init__(self, store: Store, witness: Witness, tasks: Tasks, snapshot: Snapshot, asked: Asked) -> None:
         self._store = store
-        self._clock = clock
+        self._witness = witness
         self._snapshot = snapshot
         self._asked = asked
         self._lanes = [tasks.lock() for _ in range(LANES)]
@@ -56,14 +57,17 @@ class Turns:
     async def preview(self, request: Request) -> Decision:
         """What a turn would do, with nothing done."""
         stored = await self._store.load(name_key(request.scope))
-        return decide(self._known(stored, request), request, self._clock.now())
+        scope = self._known(stored, request)
+        return decide(scope, request, self._witness.now(scope))
 
     async def _take_once(self, request: Request) -> Taken:
         stored = await self._store.load(name_key(request.scope))
         scope = self._known(stored, request)
-        decision = decide(scope, request, self._clock.now())
-        if scope is not None and decision.scope == scope:
-            return Taken(decision.answer, scope)
+        decision = decide(scope, request, self._witness.now(scope))
+        if stored is not None and decision.scope == scope:
+            # Perhaps our own write of before, whose outcome was unknown: shown before it is answered.
+            self._snapshot.apply(stored)
+            return Taken(decision.answer, decision.scope)
         version = stored.version if stored else 0
         committed = await self._store.commit(decision.scope, version, decision.record)
         self._snapshot.apply(committed)
