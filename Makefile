@@ -53,6 +53,8 @@ dist: setup      ## sdist, wheel, man pages and completions in dist/
 
 proof: dev       ## the long form: many more random examples and crashes than `make test`
 	@NOTBEFORE_PROOF=1 $(BIN)/python -m pytest tests/core tests/e2e tests/hostile
+	@$(BIN)/notbefore simulate --seeds 2000 --hours 24 --nodes 3 --coverage
+	@$(BIN)/python scripts/planted-faults
 
 clean:           ## remove what the targets made
 	@rm -rf $(VENV) build dist src/*.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

@@ -14,7 +14,7 @@ from typing import Annotated
 import typer
 
 from notbefore import __version__
-from notbefore.cli import apply, ask, clock, events, history, maintenance, operations, scopes, serve, store
+from notbefore.cli import apply, ask, clock, events, history, maintenance, operations, scopes, serve, simulate, store
 from notbefore.cli.exits import DONE, INTERRUPTED, REFUSED, WRONG_USAGE, WrongUsage, complain
 from notbefore.core.errors import Refusal
 from notbefore.core.operations import OPERATIONS
@@ -24,6 +24,7 @@ SERVER = "Run and declare"
 LOOK = "Look"
 HAPPEN = "Make something happen"
 WORD = "Say a word on events"
+PROVE = "Prove it"
 LOOKS: tuple[Callable[..., None], ...] = (scopes.scopes, scopes.vms, events.events, history.history, ask.ask)
 
 
@@ -69,6 +70,7 @@ def made_app() -> typer.Typer:
     app.command(rich_help_panel=HAPPEN)(maintenance.maintain)
     for action in events.HELP:
         app.command(action, rich_help_panel=WORD)(events.command_for(action))
+    app.command(rich_help_panel=PROVE)(simulate.simulate)
     return app
 
 

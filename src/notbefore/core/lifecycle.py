@@ -36,7 +36,9 @@ TRANSITIONS: Mapping[tuple[Status | None, Happening], Status] = {
     (None, Happening.SCHEDULED): Status.SCHEDULED,
     **{(None, at_once): Status.STARTED for at_once in AT_ONCE},
     (Status.QUEUED, Happening.SCHEDULED): Status.SCHEDULED,
-    **{(Status.QUEUED, at_once): Status.STARTED for at_once in AT_ONCE},
+    # Only planned maintenance queues, and that is never without notice by its nature.
+    (Status.QUEUED, Happening.AUTO_APPROVED): Status.STARTED,
+    (Status.QUEUED, Happening.NOT_LISTENED): Status.STARTED,
     (Status.QUEUED, Happening.CANCELLED): Status.CANCELLED,
     (Status.SCHEDULED, Happening.APPROVED): Status.STARTED,
     (Status.SCHEDULED, Happening.DUE): Status.STARTED,

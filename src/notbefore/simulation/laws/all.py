@@ -1,0 +1,40 @@
+"""All laws, fresh for one run, on one ledger."""
+
+from notbefore.simulation.laws.approvals import Approvals
+from notbefore.simulation.laws.domains import Domains
+from notbefore.simulation.laws.endings import Endings
+from notbefore.simulation.laws.event_ids import EventIds
+from notbefore.simulation.laws.history import History
+from notbefore.simulation.laws.impacts import Impacts
+from notbefore.simulation.laws.incarnation import Incarnation
+from notbefore.simulation.laws.isolation import Isolation
+from notbefore.simulation.laws.law import Law
+from notbefore.simulation.laws.ledger import Ledger
+from notbefore.simulation.laws.listening import ListeningScopes
+from notbefore.simulation.laws.liveness import Liveness
+from notbefore.simulation.laws.notice import Notice
+from notbefore.simulation.laws.rate import Rate
+from notbefore.simulation.laws.starts import Starts
+from notbefore.simulation.laws.streams import Streams
+from notbefore.simulation.laws.turns import Turns
+
+
+def all_laws() -> tuple[Law, ...]:
+    ledger = Ledger()
+    return (
+        History(ledger),
+        Incarnation(ledger),
+        EventIds(ledger),
+        Notice(ledger),
+        Starts(ledger),
+        ListeningScopes(ledger),
+        Domains(ledger),
+        Impacts(ledger),
+        Endings(ledger),
+        Approvals(ledger),
+        Isolation(ledger),
+        Streams(ledger),
+        Rate(ledger),
+        Liveness(ledger),
+        Turns(ledger),
+    )

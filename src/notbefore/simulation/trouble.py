@@ -1,0 +1,52 @@
+"""What can go wrong around a process, by name. The names are the coverage table's rows."""
+
+from enum import StrEnum
+
+
+class Trouble(StrEnum):
+    # -- Between a process and the store.
+    SLOW_STORE = "slow store"
+    STORE_AWAY = "store away"
+    CONFLICTS = "conflicts"
+    UNKNOWN_WRITTEN = "outcome unknown, written"
+    UNKNOWN_LOST = "outcome unknown, not written"
+    UNKNOWN_LATE = "outcome unknown, written later"
+    CRASH_BEFORE_COMMIT = "crash before commit"
+    CRASH_AFTER_COMMIT = "crash after commit"
+    # -- A process and its machine.
+    CRASH = "crash"
+    REBOOT = "machine reboots"
+    STALL = "process stalls"
+    STEP_FORWARD = "clock steps forward"
+    STEP_BACK = "clock steps back"
+    # -- The executors that a process drives.
+    SLOW_EXECUTOR = "slow executor"
+    FAILING_EXECUTOR = "failing executor"
+    LYING_EXECUTOR = "lying executor"
+    BREAKING_EXECUTOR = "executor breaks down"
+    ANSWERING_TWICE = "executor answers twice"
+    # -- The network between a VM and a process.
+    ANSWER_LOST = "answer to a VM lost"
+
+
+OF_THE_STORE = frozenset(
+    {
+        Trouble.SLOW_STORE,
+        Trouble.STORE_AWAY,
+        Trouble.CONFLICTS,
+        Trouble.UNKNOWN_WRITTEN,
+        Trouble.UNKNOWN_LOST,
+        Trouble.UNKNOWN_LATE,
+        Trouble.CRASH_BEFORE_COMMIT,
+        Trouble.CRASH_AFTER_COMMIT,
+    }
+)
+OF_EXECUTORS = frozenset(
+    {
+        Trouble.SLOW_EXECUTOR,
+        Trouble.FAILING_EXECUTOR,
+        Trouble.LYING_EXECUTOR,
+        Trouble.BREAKING_EXECUTOR,
+        Trouble.ANSWERING_TWICE,
+    }
+)

@@ -1,0 +1,353 @@
+"""Faults planted in a copy of the program, one at a time, and how many seeds may be needed to find each.
+
+Rule 1: a fault is a replacement of one piece of the source, which must be there exactly once: when the code changes,
+the fault is planted anew or the test says so.
+Rule 2: the law named is the one whose words the fault breaks; another one may notice first.
+Called by: test_planted_faults.py, scripts/planted-faults.
+"""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import notbefore
+
+PACKAGE = Path(notbefore.__file__).parent
+HUNT = Path(__file__).with_name("hunt.py")
+HOURS = 12
+NODES = 3
+
+
+@dataclass(frozen=True)
+class Planted:
+    name: str
+    file: str
+    right: str
+    wrong: str
+    law: str
+    within: int = 20
+
+
+@dataclass(frozen=True)
+class Found:
+    """After how many seeds, by which law, in which words; None when nothing was found."""
+
+    seeds: int
+    law: str | None
+    sentence: str
+
+
+FAULTS = (
+    Planted(
+        "notice one second short",
+        "core/settle.py",
+        "rounded_up_to_second(now.wall_ms + scope.settings.notice_for(event.type) * SECOND_MS)",
+        "rounded_up_to_second(now.wall_ms + scope.settings.notice_for(event.type) * SECOND_MS) - SECOND_MS",
+        "S2",
+    ),
+    Planted(
+        "NotBefore rounded down",
+        "core/times.py",
+        "return -(-at_ms // SECOND_MS) * SECOND_MS",
+        "return at_ms // SECOND_MS * SECOND_MS",
+        "S2",
+    ),
+    Planted(
+        "wall clock alone decides",
+        "core/times.py",
+        "return max(0, on_the_wall, promised_ms - elapsed_ms)",
+        "return max(0, on_the_wall)",
+        "S1",
+    ),
+    Planted(
+        "promises of other machines judged by the wall",
+        "core/times.py",
+        "        if learned_ms is None:\n",
+        "        if True:\n",
+        "S1",
+    ),
+    Planted(
+        "due a second early",
+        "core/settle.py",
+        "if event.notice and event.notice.has_passed(draft.now):",
+        "if event.notice and event.notice.remaining_ms(draft.now) <= SECOND_MS:",
+        "S1",
+    ),
+    Planted(
+        "policy all counts as any",
+        "core/approval.py",
+        "return tuple(vm for vm in event.vms if name_key(vm) not in spoken)",
+        "return () if spoken else event.vms",
+        "S1",
+    ),
+    Planted(
+        "coupled Terminates start one by one",
+        "core/approval.py",
+        "if as_early and not other.notice.has_passed(now) and releasing_approval(scope, other) is None:",
+        "if False:",
+        "S1",
+        within=60,
+    ),
+    Planted(
+        "first question not committed",
+        "runtime/hearing.py",
+        "await self._turns.take(self._note(ref, view, {ref.vm: self._clock.now().wall_ms}))",
+        "view.newest_asked_ms = self._clock.now().wall_ms",
+        "S1",
+        within=60,
+    ),
+    Planted(
+        "incarnation stands still when an event ends",
+        "core/draft.py",
+        "if picture(scope) != picture(self.before):",
+        "if picture(scope) != picture(self.before) and len(scope.events) >= len(self.before.events):",
+        "S3",
+    ),
+    Planted(
+        "incarnation begins anew with a removed scope",
+        "core/declare.py",
+        "draft.scope = replace(draft.scope, vms=(), asked_ms={}, recovery=None, removed=True)",
+        "draft.scope = replace(draft.scope, vms=(), asked_ms={}, recovery=None, removed=True, incarnation=1)\n"
+        "    draft.before = draft.scope",
+        "S3",
+    ),
+    Planted(
+        "ids of events named after their scope",
+        "core/requests.py",
+        "return str(uuid5(UUID(self.request_id), str(n))).upper()",
+        "return str(uuid5(UUID(int=0), f'{self.scope}{n}')).upper()",
+        "S4",
+    ),
+    Planted(
+        "request taken twice",
+        "core/decide.py",
+        "if taken.request_id == request.request_id:",
+        'if taken.request_id == "":',
+        "S11",
+    ),
+    Planted(
+        "two update domains at once",
+        "core/domains.py",
+        "if domains_having_their_turn(scope) - {update_domain}:",
+        "if len(domains_having_their_turn(scope)) > 1:",
+        "S5",
+    ),
+    Planted(
+        "no rest between update domains",
+        "core/domains.py",
+        "return rest is None or rest.update_domain == update_domain or rest.span.has_passed(now)",
+        "return True",
+        "S5",
+    ),
+    Planted(
+        "attempt id used again",
+        "core/impacts.py",
+        "attempt=pending.attempt + 1,",
+        "attempt=max(1, pending.attempt),",
+        "S6",
+    ),
+    Planted(
+        "a living node's claim taken over",
+        "runtime/outbox.py",
+        "and self._store.is_alive(pending.claimed_by)",
+        "and not self._store.is_alive(pending.claimed_by)",
+        "S6",
+    ),
+    Planted(
+        "carried out before it is claimed",
+        "runtime/outbox.py",
+        "            taken = await self._turns.take(claim)\n"
+        "            claimed = next(one for one in taken.scope.pending if one.key == pending.key)\n",
+        "            taken, claimed = Taken(None, scope), replace(pending, attempt=pending.attempt + 1)\n"
+        "            self._tasks.spawn('claim', self._turns.take(claim))\n",
+        "S6",
+    ),
+    Planted(
+        "second impact of a VM beside the first",
+        "runtime/outbox.py",
+        "            if vm_key in vms_busy:\n                continue\n",
+        "",
+        "S6",
+        within=60,
+    ),
+    Planted(
+        "approval lost on conflict",
+        "runtime/turn.py",
+        "                except (VersionConflict, OutcomeUnknown):\n                    continue\n",
+        "                except (VersionConflict, OutcomeUnknown):\n"
+        "                    return Taken(Answer(), self._snapshot.view(request.scope).scope)\n",
+        "S7",
+    ),
+    Planted(
+        "200 though the store was away",
+        "metadata/service.py",
+        "        case StoreUnavailable():\n            return error(\n                503,",
+        "        case StoreUnavailable():\n            return APPROVED\n            return error(\n                503,",
+        "S7",
+        within=60,
+    ),
+    Planted(
+        "a second approval replaces the first",
+        "core/approve.py",
+        "approved = replace(event, approvals=(*event.approvals, approval))",
+        "approved = replace(event, approvals=(approval,))",
+        "S7",
+    ),
+    Planted(
+        "unknown ids passed over",
+        "core/approve.py",
+        "events = [approvable(draft.scope, event_id, from_a_vm=by.kind is ActorKind.VM) for event_id in request.event_ids]",
+        "events = [e for e in map(draft.scope.event, request.event_ids) if e]",
+        "S7",
+        within=60,
+    ),
+    Planted(
+        "documents kept across scopes",
+        "metadata/service.py",
+        "        made = view.made_of_it.get(wanted.version.name)\n        if made is None:\n",
+        "        made = KEPT.get((tag, wanted.version.name))\n        if made is None:\n",
+        "S8",
+    ),
+    Planted(
+        "an address with two owners names the first",
+        "metadata/identity.py",
+        "        if len(owners) == 1:\n",
+        "        if owners:\n",
+        "S8",
+    ),
+    Planted(
+        "cancelled but not withdrawn",
+        "core/impacts.py",
+        '    draft.move(event, Happening.CANCELLED, f"cancelled by {request.by}")\n',
+        '    draft.tell(Happening.CANCELLED, f"cancelled by {request.by}", event=event)\n',
+        "S9",
+    ),
+    Planted(
+        "cancelled after its start",
+        "core/lifecycle.py",
+        "    (Status.STARTED, Happening.FINISHED): Status.COMPLETED,\n",
+        "    (Status.STARTED, Happening.FINISHED): Status.COMPLETED,\n"
+        "    (Status.STARTED, Happening.CANCELLED): Status.CANCELLED,\n",
+        "S9",
+    ),
+    Planted(
+        "given up a try too early",
+        "core/impacts.py",
+        "if failures < FAILURES_MAX:",
+        "if failures < FAILURES_MAX - 1:",
+        "S10",
+        within=60,
+    ),
+    Planted(
+        "over when the first VM is done",
+        "core/model.py",
+        "return {name_key(o.vm) for o in self.outcomes} >= set(map(name_key, self.vms))",
+        "return bool(self.outcomes)",
+        "S10",
+    ),
+    Planted(
+        "terminated VM stays",
+        "core/impacts.py",
+        "        case EventType.PREEMPT | EventType.TERMINATE:\n",
+        "        case EventType.PREEMPT:\n",
+        "S10",
+    ),
+    Planted(
+        "history left out",
+        "runtime/turn.py",
+        "committed = await self._store.commit(decision.scope, version, decision.record)",
+        "committed = await self._store.commit(decision.scope, version, decision.record if version % 7 else None)",
+        "S11",
+    ),
+    Planted(
+        "a failed turn is not tried again",
+        "runtime/timer.py",
+        "            self._wheel.set(key, self._clock.now().wall_ms + SECOND_MS)\n",
+        "            return\n",
+        "L1",
+        within=100,
+    ),
+    Planted(
+        "nobody wakes the timer",
+        "runtime/timer.py",
+        "        self._bell.ring()\n",
+        "",
+        "L1",
+    ),
+    Planted(
+        "the queue is forgotten",
+        "core/settle.py",
+        "    if queued and not domains_having_their_turn(scope):\n",
+        "    if queued and False:\n",
+        "L2",
+    ),
+    Planted(
+        "follower gives up when the store was away",
+        "runtime/snapshot.py",
+        "                await self._clock.rest(STORE_AWAY_REST_S)\n",
+        "                return\n",
+        "L3",
+        within=60,
+    ),
+    Planted(
+        "a change whose reading failed is missed",
+        "runtime/snapshot.py",
+        "                await self._catch_up()\n"
+        "                self._away_since = None\n"
+        "                await self._store.wait_for_changes()\n",
+        "                await self._store.wait_for_changes()\n"
+        "                await self._catch_up()\n"
+        "                self._away_since = None\n",
+        "reliable",
+        within=100,
+    ),
+    Planted(
+        "an older state replaces a newer one",
+        "runtime/snapshot.py",
+        "        if known and known.version >= stored.version:\n            return\n",
+        "",
+        "ordered",
+        within=60,
+    ),
+)
+
+
+def planted_in(fault: Planted, directory: Path) -> Path:
+    """A copy of the program with the fault in it; the directory to import it from."""
+    copy = directory / "notbefore"
+    shutil.copytree(PACKAGE, copy, ignore=shutil.ignore_patterns("__pycache__"))
+    file = copy / fault.file
+    source = file.read_text()
+    if source.count(fault.right) != 1:
+        raise AssertionError(f"'{fault.name}' has no place in {fault.file} any more: plant it anew")
+    file.write_text(with_names(source.replace(fault.right, fault.wrong)))
+    return directory
+
+
+def with_names(source: str) -> str:
+    """What some faults use beside what the file imports."""
+    extra = ""
+    if "KEPT." in source:
+        source = source.replace(
+            "made = view.made_of_it[wanted.version.name] =", "made = KEPT[(tag, wanted.version.name)] ="
+        )
+        extra = "KEPT = {}\n"
+    if "Taken(None" in source:
+        extra = "from dataclasses import replace\nfrom notbefore.runtime.turn import Taken\n"
+    return source + "\n" + extra
+
+
+def hunt(fault: Planted, directory: Path, first_seed: int = 1) -> Found:
+    """Seed after seed on the faulty copy, until a law is broken or the stated number is reached."""
+    environment = {**os.environ, "PYTHONPATH": str(planted_in(fault, directory))}
+    asked = [str(number) for number in (first_seed, fault.within, HOURS, NODES)]
+    ended = subprocess.run(
+        [sys.executable, str(HUNT), *asked], env=environment, capture_output=True, text=True, check=False
+    )
+    if ended.returncode:
+        raise AssertionError(f"the hunt for '{fault.name}' broke down: {ended.stderr[-2000:]}")
+    return Found(**json.loads(ended.stdout))
