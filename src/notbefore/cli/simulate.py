@@ -21,7 +21,7 @@ Jobs = Annotated[int, typer.Option(min=0, help="Processes to run seeds in; 0: on
 ShowCoverage = Annotated[bool, typer.Option("--coverage", help="Print what the runs reached, and what they did not.")]
 ShowStory = Annotated[bool, typer.Option("--story", help="Print every step of the run (one seed).")]
 Keep = Annotated[
-    str, typer.Option(metavar="N,N…", help="Only these acts of the seed's plan: how a failure is replayed.")
+    str | None, typer.Option(metavar="N,N…", help="Only these acts of the seed's plan: how a failure is replayed.")
 ]
 
 PROGRESS_EVERY_S = 2.0
