@@ -6,9 +6,10 @@ import sys
 from notbefore.simulation.world import World
 
 
-def main(first_seed: int, seeds_max: int, hours: int, nodes: int) -> None:
+def main(first_seed: int, seeds_max: int, hours: int, nodes_max: int) -> None:
+    """Fleets of every size by turns: what several machines hide from each other, one alone shows, and the other way."""
     for tried in range(1, seeds_max + 1):
-        violation = World(first_seed + tried - 1, hours, nodes).run().violation
+        violation = World(first_seed + tried - 1, hours, nodes_max - (tried - 1) % nodes_max).run().violation
         if violation:
             say(tried, violation.law, violation.sentence)
             return

@@ -19,7 +19,7 @@ import notbefore
 PACKAGE = Path(notbefore.__file__).parent
 HUNT = Path(__file__).with_name("hunt.py")
 HOURS = 12
-NODES = 3
+NODES_MAX = 3
 
 
 @dataclass(frozen=True)
@@ -69,6 +69,14 @@ FAULTS = (
         "        if learned_ms is None:\n",
         "        if True:\n",
         "S1",
+    ),
+    Planted(
+        "a promise met after an absence judged by the wall",
+        "runtime/witness.py",
+        "return 0 if self._snapshot.loaded else",
+        "return 0 if self._snapshot.loaded and not self._snapshot.store_away else",
+        "S1",
+        within=80,
     ),
     Planted(
         "due a second early",
@@ -269,14 +277,30 @@ FAULTS = (
         "            self._wheel.set(key, self._clock.now().wall_ms + SECOND_MS)\n",
         "            return\n",
         "L1",
-        within=100,
+        within=40,
     ),
     Planted(
         "nobody wakes the timer",
         "runtime/timer.py",
-        "        self._bell.ring()\n",
-        "",
+        "next_due_ms(scope, self._witness.now(scope)))\n        self._bell.ring()\n",
+        "next_due_ms(scope, self._witness.now(scope)))\n",
         "L1",
+    ),
+    Planted(
+        "nobody wakes the timer for another try",
+        "runtime/timer.py",
+        "SECOND_MS)\n            self._bell.ring()\n",
+        "SECOND_MS)\n",
+        "L1",
+        within=60,
+    ),
+    Planted(
+        "an own write of unknown outcome is not shown",
+        "runtime/turn.py",
+        "            self._snapshot.apply(stored)\n            return",
+        "            return",
+        "reliable",
+        within=60,
     ),
     Planted(
         "the queue is forgotten",
@@ -297,13 +321,13 @@ FAULTS = (
         "a change whose reading failed is missed",
         "runtime/snapshot.py",
         "                await self._catch_up()\n"
-        "                self._away_since = None\n"
+        "                self.store_away = False\n"
         "                await self._store.wait_for_changes()\n",
         "                await self._store.wait_for_changes()\n"
         "                await self._catch_up()\n"
-        "                self._away_since = None\n",
+        "                self.store_away = False\n",
         "reliable",
-        within=100,
+        within=80,
     ),
     Planted(
         "an older state replaces a newer one",
@@ -311,7 +335,61 @@ FAULTS = (
         "        if known and known.version >= stored.version:\n            return\n",
         "",
         "ordered",
-        within=60,
+        within=200,
+    ),
+    Planted(
+        "an address is refused for ever once two claimed it",
+        "metadata/identity.py",
+        "        if len(owners) == 1:\n",
+        "        if len(owners) == 1 and peer.address not in self._warned:\n",
+        "S8",
+    ),
+    Planted(
+        "an address given up by one is taken from both",
+        "runtime/snapshot.py",
+        "                if left:\n",
+        "                if False:\n",
+        "S8",
+    ),
+    Planted(
+        "no limit to the rate",
+        "metadata/rate.py",
+        "allowed = left >= 1.0",
+        "allowed = True",
+        "§2.1",
+    ),
+    Planted(
+        "approved one by one",
+        "metadata/service.py",
+        "        await self._node.turns.take(\n"
+        "            ApproveEvents(scope=view.scope.name, request_id=self._node.ids(), by=by, event_ids=event_ids)\n"
+        "        )\n",
+        "        for one in event_ids:\n"
+        "            await self._node.turns.take(\n"
+        "                ApproveEvents(scope=view.scope.name, request_id=self._node.ids(), by=by, event_ids=(one,))\n"
+        "            )\n",
+        "§2.4",
+    ),
+    Planted(
+        "the first VM speaks for the caller",
+        "core/approve.py",
+        "    return Actor(ActorKind.VM, vm.name)\n",
+        "    return Actor(ActorKind.VM, draft.scope.vms[0].name)\n",
+        "S7",
+    ),
+    Planted(
+        "maintenance taken for a failure",
+        "core/settle.py",
+        "    if event.unplanned:\n",
+        "    if event.unplanned or event.duration_s == 0:\n",
+        "S1",
+    ),
+    Planted(
+        "rest counted twice",
+        "core/draft.py",
+        "self.now.wall_ms + rest_s * SECOND_MS",
+        "self.now.wall_ms + 2 * rest_s * SECOND_MS",
+        "§3.4",
     ),
 )
 
@@ -344,7 +422,7 @@ def with_names(source: str) -> str:
 def hunt(fault: Planted, directory: Path, first_seed: int = 1) -> Found:
     """Seed after seed on the faulty copy, until a law is broken or the stated number is reached."""
     environment = {**os.environ, "PYTHONPATH": str(planted_in(fault, directory))}
-    asked = [str(number) for number in (first_seed, fault.within, HOURS, NODES)]
+    asked = [str(number) for number in (first_seed, fault.within, HOURS, NODES_MAX)]
     ended = subprocess.run(
         [sys.executable, str(HUNT), *asked], env=environment, capture_output=True, text=True, check=False
     )

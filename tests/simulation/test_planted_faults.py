@@ -24,6 +24,7 @@ def test_a_planted_fault_breaks_a_law_within_its_number_of_seeds(fault, hunts):
     found = hunts[fault.name].result()
 
     assert found.law is not None, f"'{fault.name}' was not found in {found.seeds} seeds"
+    assert found.law != "X", f"'{fault.name}' breaks down instead of breaking a promise: {found.sentence}"
 
 
 def test_there_are_enough_faults_and_each_safety_law_has_one():

@@ -52,6 +52,7 @@ class Connection:
 
     async def load(self, key: str) -> Stored | None:
         await self._travel()
+        self._fail_now_and_then()
         stored = self._disk.scopes.get(key)
         await self._travel()
         return stored
@@ -75,6 +76,7 @@ class Connection:
 
     async def changes_after(self, revision: int, limit: int) -> Sequence[Stored]:
         await self._travel()
+        self._fail_now_and_then()
         changes = self._disk.changes_after(revision, limit)
         await self._travel()
         return changes
@@ -131,6 +133,10 @@ class Connection:
     def _refuse_when_away(self) -> None:
         if Trouble.STORE_AWAY in self._troubles:
             raise StoreUnavailable("The connection to the store is lost.", "Try again.")
+
+    def _fail_now_and_then(self) -> None:
+        if self._strikes(Trouble.READS_FAIL):
+            raise StoreUnavailable("The store did not answer in time.", "Try again.")
 
     def on_commit(self) -> None:
         self._scheduler.after(self._chance.randrange(*FEED_US), self._hear)

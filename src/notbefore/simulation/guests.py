@@ -53,7 +53,7 @@ HABITS_BY_NAME: Mapping[str, Habit] = {
     "mute": Habit(None, wakes=False),
     "approves everything": Habit(HOURLY, approves="all", versions=ALL_VERSIONS),
     "approves others'": Habit(HOURLY, approves="foreign", lag_s=60),
-    "too fast": Habit(HOURLY, approves="own", burst=12),
+    "too fast": Habit(HOURLY, approves="own", burst=8),
     "wrong ids": Habit(HOURLY, approves="wrong", lag_s=60),
     "old versions": Habit(HOURLY, approves="all", lag_s=300, versions=("2017-03-01", "2017-08-01")),
     "once a day": Habit(DAILY, wakes=False, approves="own"),
@@ -65,7 +65,7 @@ HABITS = {
     "mute": 2,
     "approves everything": 2,
     "approves others'": 1,
-    "too fast": 1,
+    "too fast": 2,
     "wrong ids": 1,
     "old versions": 1,
     "once a day": 2,
@@ -123,6 +123,8 @@ class Guest:
     async def _look(self) -> None:
         for _ in range(self.habit.burst):
             await self._get(self._chance.choice(self.habit.versions))
+            if self.habit.burst > 1:
+                await self._scheduler.sleep(self._chance.randrange(SECOND_US // 8))
         if not self.habit.approves:
             return
         await self._scheduler.sleep(self._chance.randrange(round(self.habit.lag_s * SECOND_US)))

@@ -79,6 +79,7 @@ class Scheduler:
         self._order = count()
         self.now_us = 0
         self.broken: BaseException | None = None
+        self.broken_in: Process | None = None
 
     def at(self, when_us: int, call: Callable[[], None]) -> Alarm:
         alarm = Alarm(call)
@@ -140,6 +141,7 @@ class Scheduler:
         except BaseException as error:  # noqa: BLE001  whatever it is, the run ends with it
             process.tasks.pop(task, None)
             self.broken = self.broken or error
+            self.broken_in = self.broken_in or process
         else:
             awaited.wakes(task)
 

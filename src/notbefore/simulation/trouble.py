@@ -7,6 +7,7 @@ class Trouble(StrEnum):
     # -- Between a process and the store.
     SLOW_STORE = "slow store"
     STORE_AWAY = "store away"
+    READS_FAIL = "reads fail"
     CONFLICTS = "conflicts"
     UNKNOWN_WRITTEN = "outcome unknown, written"
     UNKNOWN_LOST = "outcome unknown, not written"
@@ -33,6 +34,7 @@ OF_THE_STORE = frozenset(
     {
         Trouble.SLOW_STORE,
         Trouble.STORE_AWAY,
+        Trouble.READS_FAIL,
         Trouble.CONFLICTS,
         Trouble.UNKNOWN_WRITTEN,
         Trouble.UNKNOWN_LOST,

@@ -9,8 +9,10 @@ import logging
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from random import Random
 
+from notbefore.core.kinds import Status
 from notbefore.ports import Stored
 from notbefore.runtime.snapshot import VmRef
 from notbefore.simulation.addresses import Addresses
@@ -23,14 +25,20 @@ from notbefore.simulation.laws.all import all_laws
 from notbefore.simulation.laws.law import Violation
 from notbefore.simulation.operators import Operators, address_of, vm_names
 from notbefore.simulation.plan import HOUR_US, Act, Plan, planned
-from notbefore.simulation.scheduler import SECOND_US, Scheduler
-from notbefore.simulation.steps import Committed, Ended, Step
+from notbefore.simulation.scheduler import MS_US, SECOND_US, Scheduler
+from notbefore.simulation.steps import Committed, Ended, Step, TroubleChanged
 from notbefore.simulation.story import Story
-from notbefore.simulation.trouble import OF_EXECUTORS, Trouble
+from notbefore.simulation.trouble import OF_EXECUTORS, OF_THE_STORE, Trouble
 
 QUIET_HOURS_MAX = 72
 LASTS_S = (1, 600)
+AFTERWARDS_US = 3 * SECOND_US
+FOGGY_S = (1, 3)
 STEPS_MS = (150, 1_100, 20_000, 600_000, 1_300_000, 7_200_000)
+
+
+class BrokenSimulation(BaseException):
+    """The simulator itself broke down; like a Violation it passes through the code under test."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +69,6 @@ class World:
         self._operators = Operators(self.plan, self._scheduler, self._fleet, self._disk, self.happen)
         self._addresses = Addresses()
         self._guests = self._made_guests()
-        self._is_quiet = False
 
     # -- Facts
 
@@ -89,7 +96,10 @@ class World:
                 self._run()
             except Violation as broken:
                 violation = broken
-            except Exception as error:  # noqa: BLE001  a task of the server died of it, and so would the server
+            except Exception as error:
+                if self._scheduler.broken_in is self._fleet.world:
+                    raise
+                # A task of the server died of it, and so would the server.
                 violation = Violation("X", f"a server's task broke down: {type(error).__name__}: {error}")
                 violation.__cause__ = error
             finally:
@@ -98,6 +108,12 @@ class World:
         return Outcome(self.seed, self.story.digest, len(self.story.lines), hours, violation, self.coverage.reached)
 
     def happen(self, step: Step) -> None:
+        try:
+            self._tell_and_judge(step)
+        except Exception as error:
+            raise BrokenSimulation(f"at {step}") from error
+
+    def _tell_and_judge(self, step: Step) -> None:
         self.story.tell(step)
         self.coverage.see(step)
         for law in self._laws:
@@ -105,8 +121,21 @@ class World:
         if isinstance(step, Committed):
             self._addresses.see(step)
             if step.before is None or step.before.incarnation != step.after.incarnation:
-                for guest in self._guests.get(step.after.key, ()):
-                    guest.changed()
+                self._wake_guests(step.after.key)
+        elif isinstance(step, TroubleChanged) and step.trouble in OF_THE_STORE and not step.began:
+            for key in self._guests:
+                self._scheduler.after(AFTERWARDS_US, partial(self._ring, key))
+
+    def _wake_guests(self, key: str) -> None:
+        """At the change; and while some process sees the store through a fog, as often as those that poll would ask."""
+        self._ring(key)
+        if any(trouble in OF_THE_STORE for machine in self._fleet.machines.values() for trouble in machine.troubles):
+            for seconds in FOGGY_S:
+                self._scheduler.after(seconds * SECOND_US, partial(self._ring, key))
+
+    def _ring(self, key: str) -> None:
+        for guest in self._guests.get(key, ()):
+            guest.changed()
 
     def _run(self) -> None:
         for machine in self._fleet.machines.values():
@@ -124,7 +153,6 @@ class World:
 
     def _come_to_rest(self) -> None:
         """Until nothing is left to do, then once more round the VMs."""
-        self._is_quiet = True
         self._fleet.end_all_troubles()
         for _ in range(QUIET_HOURS_MAX * 6):
             self._scheduler.run_until(self._scheduler.now_us + HOUR_US // 6)
@@ -160,10 +188,25 @@ class World:
 
     def _begin(self, act: Act) -> None:
         if act.whom in self._fleet.machines:
-            self._befall(self._fleet.machines[act.whom], Trouble(act.word), act.chance())
+            chance = act.chance()
+            machine = self._fleet.machines[act.whom]
+            at_us = self._worst_time_us(machine, chance) if chance.random() < 0.4 else self._scheduler.now_us
+            self._scheduler.at(at_us, lambda: self._befall(machine, Trouble(act.word), chance))
         else:
             self.coverage.note(f"operator {act.word}")
             self._scheduler.spawn(self._fleet.world, act.word, self._operators.carry_out(act))
+
+    def _worst_time_us(self, machine: Machine, chance: Random) -> int:
+        """Just before, or after, the next event of all is due; now, if none is within the hour."""
+        wall_ms = machine.clock.wall_ms()
+        ahead_ms = sorted(
+            event.notice.until_ms - wall_ms
+            for stored in self._disk.scopes.values()
+            for event in stored.scope.events_in(Status.SCHEDULED)
+            if event.notice and 0 < event.notice.until_ms - wall_ms < HOUR_US // MS_US
+        )
+        away_us = ahead_ms[0] * MS_US + chance.randrange(-2 * SECOND_US, SECOND_US // 10) if ahead_ms else 0
+        return self._scheduler.now_us + max(0, away_us)
 
     def _befall(self, machine: Machine, trouble: Trouble, chance: Random) -> None:
         # Now and then for seconds only; with executors long enough that they are given up on.

@@ -41,7 +41,7 @@ class Rate:
 
 
 def is_well_formed(step: VmAnswered) -> bool:
-    """Whether the rules before the rate are kept, as far as a request that was not answered 400 can break them."""
+    """Whether the rate was asked at all: a 400 may also be for the head, which is judged before."""
     return step.answer.status != 400 or (
         b"api-version=" in step.head.query and (b"metadata", b"true") in step.head.headers
     )

@@ -1,7 +1,7 @@
 """What a VM may expect of the documents it gets, one after the other; and L3: one answer brings it up to date.
 
-Rule 1, ordered: one process never goes back; from any process, under a number not lower than before, what was Started
-is not Scheduled again, and what was gone does not return.
+Rule 1, ordered: one process never goes back, whichever VM of the scope asks; from any process, under a number not lower
+than before, what was Started is not Scheduled again, and what was gone does not return.
 Rule 2, unique: an EventId is in a document once.
 Rule 3, reliable: a process that is well shows what was committed 150 ms before it was asked, and what it has answered
 for itself at once (DESIGN: read your own writes; other nodes follow within 100 ms). So does L3's one answer.
@@ -45,7 +45,8 @@ class Streams:
 
     def __init__(self, ledger: Ledger | None = None) -> None:
         self._ledger = ledger or Ledger()
-        self._last: dict[tuple[VmRef, str], int] = {}
+        # Per scope and process: the highest number that was shown, and when it first was.
+        self._last: dict[tuple[str, str], tuple[int, int]] = {}
         self._seen: dict[VmRef, Seen] = {}
         self._parsed: dict[bytes, dict[str, tuple[str, str]]] = {}
         # Which incarnation a request, or a VM's word on an event, came to, and in which process.
@@ -86,10 +87,12 @@ class Streams:
 
     def _judge(self, step: VmAnswered, facts: Facts) -> None:
         incarnation = int(tag_of(step))
-        stream = (step.vm, step.process)
-        if incarnation < self._last.get(stream, 0):
-            raise self._broken("ordered", f"was shown {self._last[stream]}, then {incarnation}", step)
-        self._last[stream] = incarnation
+        last, shown_us = self._last.get((step.vm.scope, step.process), (0, 0))
+        # What left at the instant of the question may have left after its answer was made.
+        if incarnation < last and shown_us < step.asked_us:
+            raise self._broken("ordered", f"the scope was shown {last}, then {incarnation}", step)
+        if incarnation > last:
+            self._last[step.vm.scope, step.process] = (incarnation, step.at_us)
         self._judge_newest(step, incarnation, facts)
         if step.answer.status == OK:
             self._judge_events(step, incarnation)
