@@ -18,7 +18,8 @@ class ProcessFacts:
     loaded_us: int | None = None
     loaded_wall_ms: int = 0
     ended_us: int | None = None
-    # Since when neither its store connection nor its machine has been in any trouble; None while in trouble.
+    # Since when neither its store connection nor its machine has been in any trouble; None while in trouble, and a little
+    # ahead of now while what set out in trouble may still arrive.
     calm_since_us: int | None = 0
     # When its machine's wall clock was last stepped, before or during its life; -1 for never.
     stepped_us: int = -1

@@ -20,7 +20,7 @@ from notbefore.metadata.verdict import RequestHead
 from notbefore.ports import Evidence, Impact
 from notbefore.runtime.node import Node
 from notbefore.runtime.turn import Taken
-from notbefore.simulation.connection import Connection
+from notbefore.simulation.connection import SLOW_US, Connection
 from notbefore.simulation.disk import Disk
 from notbefore.simulation.facts import ProcessFacts
 from notbefore.simulation.hypervisor import Hands
@@ -31,6 +31,8 @@ from notbefore.simulation.steps import ClockStepped, ProcessEnded, ProcessLoaded
 from notbefore.simulation.trouble import OF_EXECUTORS, Trouble
 
 DEATH_NOTICED_US = 10 * SECOND_US
+# What set out while the store was slow may arrive that long after.
+STILL_UNDER_WAY_US = SLOW_US[1]
 T = TypeVar("T")
 
 
@@ -171,7 +173,7 @@ class Fleet:
         if any(trouble not in OF_EXECUTORS for trouble in machine.troubles):
             facts.calm_since_us = None
         elif facts.calm_since_us is None:
-            facts.calm_since_us = self._scheduler.now_us
+            facts.calm_since_us = self._scheduler.now_us + STILL_UNDER_WAY_US
 
     # -- Asking
 
