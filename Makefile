@@ -52,7 +52,7 @@ dist: setup      ## sdist, wheel, man pages and completions in dist/
 	@$(BIN)/python scripts/completions dist/completions
 
 proof: dev       ## the long form: many more random examples and crashes than `make test`
-	@NOTBEFORE_PROOF=1 $(BIN)/python -m pytest tests/core tests/e2e tests/hostile
+	@NOTBEFORE_PROOF=1 $(BIN)/python -m pytest tests/core tests/e2e tests/hostile tests/control/test_schemathesis.py
 	@$(BIN)/notbefore simulate --seeds 2000 --hours 24 --nodes 3 --coverage
 	@$(BIN)/python scripts/planted-faults
 

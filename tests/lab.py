@@ -85,6 +85,14 @@ class Lab:
         assert reply.status in (200, 201), reply
         return reply.json
 
+    def make_spot(self, scope, *vms):
+        """Declare these VMs of a scope as spot VMs: only those are evicted."""
+        declared = self.control("GET", f"/v1/scopes/{quote(scope, safe='')}").json
+        body = {name: declared[name] for name in ("kind", "settings", "vms")}
+        body["vms"] = [{**vm, "spot": vm["spot"] or vm["name"] in vms} for vm in declared["vms"]]
+        reply = self.control("PUT", f"/v1/scopes/{quote(scope, safe='')}", body)
+        assert reply.status == 200, reply
+
     def operate(self, scope, vm, operation, **wanted):
         return self.control("POST", f"/v1/scopes/{quote(scope, safe='')}/vms/{quote(vm, safe='')}/{operation}", wanted)
 

@@ -72,15 +72,37 @@ class StoredRecord:
 
 
 @dataclass(frozen=True, slots=True)
+class Document:
+    """A small thing beside the scopes (a token, a host), under a kind and a key of its own.
+
+    `version` is what a compare-and-set names. The store never gives it out twice for a key, also not after the
+    document was removed and made anew: whoever holds an old one gets a conflict.
+    """
+
+    kind: str
+    key: str
+    version: int
+    revision: int
+    body: bytes
+
+
+@dataclass(frozen=True, slots=True)
 class HistoryQuery:
     """Records after a revision, oldest first, or the newest ones when `newest` is set (still oldest first)."""
 
     scope: str | None = None
+    # Of any of these; as well as of `scope`, when both are given.
+    scopes: tuple[str, ...] | None = None
     event_id: str | None = None
     statuses: tuple[Status, ...] = ()
     after: int = 0
     limit: int = 100
     newest: bool = False
+    # For going back from the newest, page by page.
+    before: int | None = None
+    # Both inclusive.
+    since_ms: int | None = None
+    until_ms: int | None = None
 
 
 class VersionConflict(Exception):
@@ -100,6 +122,19 @@ class Store(Protocol):
     async def commit(self, scope: Scope, expected_version: int, record: HistoryRecord | None) -> Stored:
         """`expected_version` 0 means: there is none yet."""
 
+    # -- Documents: all of a kind, by key; and one compare-and-set on one of them, as durable as a commit and noticed
+    #    by `wait_for_changes` like one. The feed and the history of scopes do not show them; a record that concerns
+    #    no scope has the scope "".
+    async def documents(self, kind: str) -> Sequence[Document]: ...
+
+    async def put_document(
+        self, kind: str, key: str, body: bytes | None, expected_version: int, record: HistoryRecord | None
+    ) -> Document | None:
+        """No body removes it. `expected_version` 0 means: there is none.
+
+        Raises as `commit`, and LimitReached when the body is too large.
+        """
+
     # -- Following: every scope whose newest commit is after `revision`, in order of revision, none left out.
     #    An older commit of the same scope may be skipped: the newest state is what counts.
     async def changes_after(self, revision: int, limit: int) -> Sequence[Stored]: ...
@@ -110,11 +145,23 @@ class Store(Protocol):
     # -- History: complete and in order of commit.
     async def history(self, query: HistoryQuery) -> Sequence[StoredRecord]: ...
 
+    # -- Retiring: the only way a record leaves history. All of these or none, durable before it returns; one that is
+    #    gone already is no failure, so that two who retire the same disturb nobody. Revisions are never used again.
+    async def retire(self, revisions: Sequence[int]) -> None: ...
+
     # -- Nodes: who else works on this store.
     def is_alive(self, node: str) -> bool:
         """Whether that node may still be running; a crashed node's claims may be taken over."""
 
     async def close(self) -> None: ...
+
+
+class HistorySink(Protocol):
+    """Where records go before they leave the store."""
+
+    # -- Durable before it returns. A record that comes twice, after a crash say, may be kept twice; none is lost.
+    #    Raises core's SinkUnavailable, and then whatever was begun does no harm.
+    async def keep(self, records: Sequence[StoredRecord]) -> None: ...
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,7 +28,11 @@ from notbefore import logs, systemd
 from notbefore.clock import ManualClock, SystemClock
 from notbefore.control.app import control_server
 from notbefore.control.auth import admin_token
+from notbefore.control.metrics.page import Metrics
 from notbefore.control.plane import ControlPlane
+from notbefore.control.shapes import json_line, shown_record
+from notbefore.control.streams import Streams
+from notbefore.control.token_book import TokenBook
 from notbefore.core.errors import NotAllowed, Refusal
 from notbefore.demo import declare_demo
 from notbefore.executors.simulate import SimulatedExecutor, Simulation
@@ -36,12 +40,15 @@ from notbefore.metadata.connections import Limits
 from notbefore.metadata.identity import Listener, vm_ref
 from notbefore.metadata.listen import metadata_server, refuse_routable
 from notbefore.metadata.service import MetadataOptions, MetadataService
+from notbefore.ports import HistorySink
 from notbefore.runtime.node import Node
+from notbefore.runtime.retention import DAY_MS, Retention
 from notbefore.settings import Settings, load_settings
 from notbefore.settings.reload import Reloading
 from notbefore.settings.shown import as_toml
 from notbefore.sockets import QuietServer, bind, parse_address
 from notbefore.state_dir import TOKEN_FILE
+from notbefore.stores.history_sink import JsonLinesSink, NoSink
 from notbefore.stores.sqlite.store import SqliteStore
 from notbefore.tasks import AsyncioTasks
 from notbefore.wire.api_versions import NEWEST, PATH
@@ -63,6 +70,7 @@ class RunningServer:
     manual_clock: ManualClock | None
     failure: asyncio.Future[None]
     reloading: Reloading
+    streams: Streams
 
 
 @asynccontextmanager
@@ -80,22 +88,33 @@ async def running_server(
         stack.push_async_callback(store.close)
         stack.push_async_callback(tasks.cancel_all)
         reloading = Reloading(settings)
-        node, manual_clock = made_node(name, settings, store, tasks, reloading)
+        metrics = Metrics(settings.clock.kind)
+        node, manual_clock = made_node(name, settings, store, tasks, reloading, metrics)
         await node.start()
+        retire_history(name, settings, node, tasks)
         if settings.demo:
             await declare_demo(node)
         service = MetadataService(node, metadata_options(settings))
+        metrics.watch_data_plane(service.counts)
         reloading.on_change(lambda changed: service.reconfigure(metadata_options(changed)))
         servers = [metadata_server(service, listeners)]
+        tokens = TokenBook(node.store, node.clock, tasks.lock(), node.ids, token)
+        node.snapshot.on_any_change(tokens.look)
+        await tokens.look()
         plane = ControlPlane(
             node,
-            {"admin": token},
+            tokens,
             manual_clock,
             is_ready=lambda: node.snapshot.loaded and all(server.started for server in servers),
+            streams=Streams(node.snapshot),
+            keep_days=settings.history.keep_days,
+            metrics=metrics,
         )
         servers.append(control_server(plane, settings.control.certificate))
         reloading.on_each(lambda running: renew_certificate(servers[1], running))
         await stack.enter_async_context(serving((servers[0], sockets), (servers[1], [control_socket])))
+        # Before the servers wait for their last answers: a stream is one that does not end by itself.
+        stack.callback(plane.streams.close)
         yield RunningServer(
             node,
             tuple(url_of(one) for one in sockets),
@@ -105,6 +124,7 @@ async def running_server(
             manual_clock,
             tasks.failure,
             reloading,
+            plane.streams,
         )
 
 
@@ -144,7 +164,7 @@ def bind_control(settings: Settings, handed_over: list[socket.socket], stack: As
 
 
 def made_node(
-    name: str, settings: Settings, store: SqliteStore, tasks: AsyncioTasks, reloading: Reloading
+    name: str, settings: Settings, store: SqliteStore, tasks: AsyncioTasks, reloading: Reloading, metrics: Metrics
 ) -> tuple[Node, ManualClock | None]:
     manual_clock = None
     if settings.clock.kind == "manual":
@@ -152,7 +172,23 @@ def made_node(
     clock = manual_clock or SystemClock()
     executor = SimulatedExecutor(simulation(settings), clock, tasks, SystemRandom())
     reloading.on_change(lambda changed: executor.reconfigure(simulation(changed)))
-    return Node(name, store, executor, clock, tasks, ids=lambda: str(uuid4())), manual_clock
+    watched = metrics.measured_store(store, clock), metrics.measured_executor(executor, clock)
+    node = Node(name, *watched, clock, tasks, ids=lambda: str(uuid4()))
+    metrics.watch_node(node)
+    executor.moves_vms_by(node.hosts.another_for)
+    return node, manual_clock
+
+
+def retire_history(name: str, settings: Settings, node: Node, tasks: AsyncioTasks) -> None:
+    if not settings.history.keep_days:
+        return
+    sink: HistorySink = NoSink()
+    if directory := settings.history.directory:
+        sink = kept = JsonLinesSink(directory, lambda stored: json_line(shown_record(stored)))
+        kept.prepare()
+    keep_ms = settings.history.keep_days * DAY_MS
+    retention = Retention(name, node.store, sink, node.snapshot, node.clock, tasks, keep_ms)
+    tasks.spawn("retention", retention.run())
 
 
 def simulation(settings: Settings) -> Simulation:

@@ -47,7 +47,7 @@ class FakeServer:
             def answer(self) -> None:
                 fake._take(self)
 
-            do_GET = do_POST = do_PUT = answer  # noqa: N815  names of http.server
+            do_GET = do_POST = do_PUT = do_DELETE = answer  # noqa: N815  names of http.server
 
             def log_message(self, *args: object) -> None:
                 """Tests read what was recorded."""
@@ -73,6 +73,11 @@ class FakeServer:
         self._answers[method, path] = [
             Answer(status, body if isinstance(body, bytes) else json.dumps(body).encode(), headers) for body in bodies
         ]
+
+    def answers_with_status(self, method: str, path: str, *statuses: int) -> None:
+        """The statuses of answers that were told already, one by one."""
+        for answer, status in zip(self._answers[method, path], statuses, strict=True):
+            answer.status = status
 
     def refuses(self, method: str, path: str, code: str, message: str, hint: str = "", status: int = 409) -> None:
         error = {"code": code, "message": message, "hint": hint, "facts": {}}

@@ -7,11 +7,14 @@ link-local address of the machine it runs on.
 import fcntl
 import json
 import os
+import select
+import signal
 import struct
 import subprocess
 import sys
 import termios
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -20,6 +23,7 @@ from typer.testing import CliRunner
 from notbefore.cli.main import run
 
 PROGRAM = str(Path(sys.executable).with_name("notbefore"))
+WRITES_WITHIN_S = 20
 BOX_DRAWING = range(0x2500, 0x2600)
 
 
@@ -82,16 +86,51 @@ class Cli:
         with self.process(*command, **env) as process:
             return ended(process)
 
-    def on_terminal(self, columns: int, *args: str) -> Ran:
+    def on_terminal(self, columns: int, *args: str, **env: str | None) -> Ran:
         """Run the program with a terminal of so many columns as its stdout and stderr."""
+        with self.at_terminal(columns, *args, **env) as (process, screen):
+            seen = screen.until_it_ends()
+        return Ran(process.returncode, seen, "")
+
+    @contextmanager
+    def at_terminal(self, columns: int, *args: str, **env: str | None) -> Iterator[tuple[subprocess.Popen, "Screen"]]:
+        """The program at work, and what it writes to its terminal."""
         ours, its = os.openpty()
         fcntl.ioctl(its, termios.TIOCSWINSZ, struct.pack("HHHH", 50, columns, 0, 0))
-        env = self.whole_env(TERM="xterm", COLUMNS=None, NO_COLOR=None)
+        env = self.whole_env(**{"TERM": "xterm", "COLUMNS": None, "NO_COLOR": None, **env})
         with subprocess.Popen([PROGRAM, *args], env=env, stdin=its, stdout=its, stderr=its) as process:
             os.close(its)
-            seen = b"".join(iter(lambda: _read_or_end(ours), b""))
-            os.close(ours)
-        return Ran(process.returncode, seen.decode().replace("\r\n", "\n"), "")
+            try:
+                yield process, Screen(ours)
+            finally:
+                if process.poll() is None:
+                    process.send_signal(signal.SIGINT)
+                    Screen(ours).until_it_ends()
+                os.close(ours)
+
+
+class Screen:
+    """What is written to a terminal, read as it comes."""
+
+    def __init__(self, terminal: int) -> None:
+        self._terminal = terminal
+        self._seen = b""
+
+    def until_it_ends(self) -> str:
+        self._seen += b"".join(iter(lambda: _read_or_end(self._terminal), b""))
+        return self._text()
+
+    def until(self, text: str) -> str:
+        """Everything so far, once the text has been written."""
+        while text not in self._text():
+            assert select.select([self._terminal], [], [], WRITES_WITHIN_S)[0], self._text()
+            part = _read_or_end(self._terminal)
+            assert part, self._text()
+            self._seen += part
+        return self._text()
+
+    def _text(self) -> str:
+        return self._seen.decode(errors="replace").replace("\r\n", "\n")
 
 
 def ended(process: subprocess.Popen) -> Ran:

@@ -15,6 +15,35 @@ def server():
 
 
 @pytest.fixture
+def real(lab, tmp_path):
+    """Commands for a real server without scopes, on a manual clock."""
+    return Cli(
+        {
+            "NOTBEFORE_URL": lab.server.control_url,
+            "NOTBEFORE_TOKEN": lab.server.token,
+            "NOTBEFORE_STATE": str(tmp_path / "state"),
+            "NOTBEFORE_ENDPOINT": lab.server.metadata_urls[0],
+            "NOTBEFORE_DEBUG": None,
+            "NOTBEFORE_UTC": None,
+            "XDG_STATE_HOME": None,
+            "HOME": str(tmp_path / "home"),
+        }
+    )
+
+
+@pytest.fixture
+def fleet(tmp_path):
+    """A fleet.toml with this text."""
+
+    def write(text: str) -> str:
+        file = tmp_path / "fleet.toml"
+        file.write_text(text)
+        return str(file)
+
+    return write
+
+
+@pytest.fixture
 def cli(server, tmp_path):
     """Commands that find the fake server by the environment, and everything else in an empty directory."""
     return Cli(
@@ -24,6 +53,7 @@ def cli(server, tmp_path):
             "NOTBEFORE_STATE": str(tmp_path / "state"),
             "NOTBEFORE_ENDPOINT": server.url,
             "NOTBEFORE_DEBUG": None,
+            "NOTBEFORE_UTC": None,
             "XDG_STATE_HOME": None,
             "HOME": str(tmp_path / "home"),
         }

@@ -3,7 +3,7 @@
 import re
 
 import pytest
-from cli_fakes import EVENT, OTHER_EVENT, change, event, record, scope, vm
+from cli_fakes import EVENT, NOON, OTHER_EVENT, change, event, record, scope, vm
 from cli_runs import BOX_DRAWING
 
 SENTENCE = "the approval of any VM of scope shop, or 2026-03-02T12:15:00Z"
@@ -12,7 +12,7 @@ SENTENCE = "the approval of any VM of scope shop, or 2026-03-02T12:15:00Z"
 @pytest.fixture
 def shop(server):
     server.answers("GET", "/v1/scopes", {"scopes": [scope("shop", vm("web-1"), vm("web-2")), scope("lab")]})
-    server.answers("GET", "/v1/scopes/shop", scope("shop", vm("web-1"), vm("web-2", host="h1", last_asked="then")))
+    server.answers("GET", "/v1/scopes/shop", scope("shop", vm("web-1"), vm("web-2", host="h1", last_asked=NOON)))
     server.answers("GET", "/v1/events", {"events": [event(), event(id=OTHER_EVENT, vms=["web-1", "web-2"])]})
     told = change("started: notice ended", "its notice ended"), change("enabled", "web-1 asked", event=None)
     server.answers("GET", "/v1/history", {"history": [record(*told, revision=41)], "next": 41})
@@ -97,7 +97,7 @@ def test_vms_of_one_scope_are_asked_of_that_scope(cli, shop):
     ran = cli("vms", "--scope", "shop")
 
     assert shop.requests[-1].path == "/v1/scopes/shop"
-    assert ran.lines[2].split() == ["web-2", "shop", "0", "h1", "10.0.0.1", "running", "then"]
+    assert ran.lines[2].split() == ["web-2", "shop", "0", "h1", "10.0.0.1", "running", NOON]
 
 
 def test_history_is_asked_for_with_every_filter(cli, shop):

@@ -116,28 +116,33 @@ def test_maintenance_goes_one_update_domain_at_a_time(demo):
 
 def test_waiting_ends_when_somebody_turns_the_clock(demo):
     """--wait asks the server again and again; two terminals, as people use it."""
-    with demo.process(PROGRAM, "evict", "BackEnd_IN_1", "--wait") as process:
-        assert process.stdout.readline().startswith("Preempt scheduled: BackEnd_IN_1")
-        demo("clock", "advance", "5m")
+    with demo.process(PROGRAM, "terminate", "BackEnd_IN_1", "--wait") as process:
+        assert process.stdout.readline().startswith("Terminate scheduled: BackEnd_IN_1")
+        demo("clock", "advance", "10m")
         ran = ended(process)
 
     assert (ran.code, ran.err) == (0, "")
-    assert ran.lines[-1].startswith("Preempt completed: BackEnd_IN_1")
+    assert ran.lines[-1].startswith("Terminate completed: BackEnd_IN_1")
 
 
 def test_a_fleet_is_applied_changed_and_left_alone(demo, tmp_path):
     """PUT replaces the whole and is idempotent; a live event is not hurt unless forced."""
     file = tmp_path / "fleet.toml"
     file.write_text(FLEET)
-    assert demo("apply", str(file)).lines == ["shop: created with 2 VMs"]
-    assert demo("apply", str(file)).lines == ["shop: unchanged"]
+    assert demo("apply", str(file)).lines[0] == "+ scope shop: availability-set, 2 VMs"
+    assert demo("apply", str(file)).lines == ["Applied: nothing to change, 1 thing unchanged."]
     demo("restart", "web-2")
 
     file.write_text(FLEET.replace("web-2", "web-3").replace("60", "30"))
-    demo("apply", str(file)).is_refused_with("Scope 'shop': ", "web-2", "live event")
+    demo("apply", str(file)).is_refused_with("fleet.toml, line 7, scopes.shop.vms: ", "web-2", "live event")
     forced = demo("apply", str(file), "--force")
 
-    assert forced.lines[1:] == ["  settings.notice_s.Reboot: 60 -> 30", "  VM added: web-3", "  VM removed: web-2"]
+    assert forced.lines[:4] == [
+        "~ scope shop",
+        "    ~ settings.notice_s.Reboot: 60 -> 30",
+        "    + vm web-3: update domain 1",
+        "    - vm web-2",
+    ]
 
 
 def test_the_fakes_have_the_shapes_of_the_real_server(demo):

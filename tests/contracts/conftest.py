@@ -13,7 +13,8 @@ CHILD = Path(__file__).with_name("store_child.py")
 
 @pytest.fixture(params=OPENERS)
 def place(request, tmp_path):
-    places = {"sqlite": lambda: StorePlace("sqlite", str(tmp_path / "state" / "notbefore.db"))}
+    file = str(tmp_path / "state" / "notbefore.db")
+    places = {"sqlite": lambda: StorePlace("sqlite", file), "measured": lambda: StorePlace("measured", file)}
     return places[request.param]()
 
 

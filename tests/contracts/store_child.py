@@ -46,6 +46,11 @@ async def commit_and_die(store: Store, argument: str) -> None:
     os.kill(os.getpid(), signal.SIGKILL)
 
 
+async def put_document_and_die(store: Store, argument: str) -> None:
+    await store.put_document("token", argument, b"{}", 0, record_of(""))
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
 async def commit_until_killed(store: Store, argument: str) -> None:
     while True:
         say((await count_one_more(store, argument, "")).version)
@@ -75,7 +80,8 @@ async def count_one_more(store: Store, name: str, request_id: str):
 
 
 BEHAVIOURS = {
-    behaviour.__name__: behaviour for behaviour in (hold, commit_at_gate, commit_and_die, commit_until_killed, contend)
+    behaviour.__name__: behaviour
+    for behaviour in (hold, commit_at_gate, commit_and_die, put_document_and_die, commit_until_killed, contend)
 }
 
 

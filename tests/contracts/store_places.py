@@ -7,6 +7,9 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from notbefore.clock import SystemClock
+from notbefore.control.metrics.measured_store import MeasuredStore
+from notbefore.control.metrics.meters import Meters
 from notbefore.ports import Store
 from notbefore.stores.sqlite import SqliteStore
 
@@ -15,7 +18,12 @@ async def open_sqlite(where: str, node: str) -> Store:
     return await SqliteStore.open(Path(where), node)
 
 
-OPENERS: Mapping[str, Callable[[str, str], Awaitable[Store]]] = {"sqlite": open_sqlite}
+async def open_measured(where: str, node: str) -> Store:
+    """As a server has it: with a watch beside it."""
+    return MeasuredStore(await open_sqlite(where, node), SystemClock(), Meters())
+
+
+OPENERS: Mapping[str, Callable[[str, str], Awaitable[Store]]] = {"sqlite": open_sqlite, "measured": open_measured}
 
 
 @dataclass(frozen=True)

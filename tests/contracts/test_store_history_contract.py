@@ -52,6 +52,20 @@ async def test_history_is_in_order_of_commit_and_complete(open_store):
     assert await revisions_of(there) == made
 
 
+async def test_history_of_several_scopes_is_what_a_limited_reader_gets(store):
+    """Pages of it are full pages, its names compare in any letter case, and no scopes at all is nothing."""
+    web, _, db, _, again = await told(
+        store, record_of("Web"), record_of("secret"), record_of("db"), record_of("secret"), record_of("WEB")
+    )
+    await store.put_document("token", "ann", b"{}", 0, record_of(""))
+
+    assert await revisions_of(store, scopes=("web", "DB", "nobody")) == [web, db, again]
+    assert await revisions_of(store, scopes=("web", "db"), limit=2) == [web, db]
+    assert await revisions_of(store, scopes=("web", "db"), limit=2, newest=True) == [db, again]
+    assert await revisions_of(store, scopes=("web",), scope="secret") == []
+    assert await revisions_of(store, scopes=()) == []
+
+
 async def test_history_of_a_scope_is_found_in_any_letter_case(store):
     """Names compare in any letter case."""
     web, _, again = await told(store, record_of("Web"), record_of("db"), record_of("WEB"))

@@ -203,6 +203,7 @@ def test_removing_a_vm_or_scope_with_a_live_event_is_refused_unless_forced(lab):
 @pytest.mark.parametrize("operation", ["restart", "redeploy", "freeze", "evict", "terminate"])
 def test_an_operation_gives_202_and_the_event_in_the_agreed_shape(demo, operation):
     """DESIGN §5: POST …/{restart|redeploy|freeze|evict|terminate} → 202 event; event = {…}."""
+    demo.make_spot("demo", "FrontEnd_IN_0")
     reply = demo.operate("demo", "FrontEnd_IN_0", operation, duration_s=7, description="why")
 
     assert reply.status == 202
@@ -308,6 +309,24 @@ def test_a_started_event_can_be_completed_and_a_scheduled_one_cannot(demo):
 
     assert demo.control("POST", f"/v1/events/{event}/complete").json["status"] == "Completed"
     assert demo.document()["Events"] == []
+
+
+@pytest.mark.parametrize(
+    ("path", "methods"),
+    [
+        ("/v1/scopes", "GET"),
+        ("/v1/scopes/demo", "DELETE, GET, PUT"),
+        ("/v1/hosts/h1", "DELETE, GET, PUT"),
+        ("/v1/clock", "GET, POST"),
+        ("/healthz", "GET"),
+    ],
+)
+def test_a_method_that_is_not_there_is_told_all_that_are(shared_demo, path, methods):
+    """RFC 9110: Allow lists the methods of the resource, whichever routes they are in."""
+    reply = shared_demo.control("PATCH", path)
+
+    assert (reply.status, error_of(reply)["code"]) == (405, "method_not_allowed")
+    assert reply.headers["allow"] == methods
 
 
 # -- history and clock

@@ -168,6 +168,11 @@ def declare(*vms: str | Vm, force: bool = False, with_state: tuple[str, ...] = (
     )
 
 
+def spot(name: str, **facts) -> Vm:
+    """A VM that the platform may take away."""
+    return Vm(name, spot=True, **facts)
+
+
 def remove(**facts) -> RemoveScope:
     return RemoveScope(**facts_of_asking(facts))
 

@@ -26,6 +26,7 @@ from builders import (
     running,
     scope_of,
     scope_with,
+    spot,
     statuses,
 )
 
@@ -111,7 +112,7 @@ def test_a_declaration_keeps_events_incarnation_and_asked():
 
 def test_a_vm_keeps_the_state_it_has_come_to_unless_its_state_is_declared():
     """SPEC §3.5: a Preempt leaves the VM deallocated; declaring it again does not start it."""
-    scope = after(scope_of("vm-a"), operate("evict", "vm-a"))
+    scope = after(scope_of(spot("vm-a")), operate("evict", "vm-a"))
     event = only_event(scope)
     scope = carried_out(after(scope, approve(event)), event)
 
@@ -221,7 +222,12 @@ def test_an_address_claimed_twice_identifies_nobody_and_is_refused():
     """SPEC §5: "PUT refuses what it can see"; IPv4-mapped IPv6 counts as IPv4."""
     taken = declare(Vm("vm-a", addresses=("10.0.0.1",)), Vm("vm-b", addresses=("::ffff:10.0.0.1",)))
 
-    assert refused(AddressTaken, None, taken).facts == {"address": "10.0.0.1", "vms": ["vm-a", "vm-b"]}
+    assert refused(AddressTaken, None, taken).facts == {
+        "address": "10.0.0.1",
+        "vms": ["vm-a", "vm-b"],
+        "vm": "vm-b",
+        "field": "addresses",
+    }
 
 
 def test_an_address_is_kept_in_one_spelling():

@@ -76,11 +76,12 @@ def two_domains(**settings):
     return after(scope_of(Vm("vm-a", 0), Vm("vm-b", 1), Vm("vm-c", 0), **settings), maintain(vms=("vm-a", "vm-b")))
 
 
-def test_a_queued_event_names_the_update_domain_before_it():
+def test_a_queued_event_names_the_update_domain_before_it_and_its_events():
     """SPEC §3.4: one UD at a time."""
     scope = two_domains()
+    first, second = scope.events
 
-    assert explained(scope, scope.events[1].id) == "its turn: update domain 0 is having its own"
+    assert explained(scope, second.id) == f"its turn: update domain 0 is having its own ({first.id})"
 
 
 def test_a_queued_event_says_until_when_the_former_domain_rests():
@@ -93,11 +94,12 @@ def test_a_queued_event_says_until_when_the_former_domain_rests():
     assert explained(scope, second.id, later(1)) == "its turn: update domain 0 rests until 2026-03-02T12:01:00Z"
 
 
-def test_an_event_behind_others_in_the_queue_says_so():
-    """SPEC §3.4: who queues is not overtaken."""
+def test_an_event_behind_others_in_the_queue_names_them():
+    """SPEC §3.4: who queues is not overtaken, not even by a domain that has its turn."""
     scope = after(two_domains(), maintain(vms=("vm-c",)))
+    _, ahead, last = scope.events
 
-    assert explained(scope, scope.events[2].id) == "its turn: other update domains queue before it"
+    assert explained(scope, last.id) == f"its turn: update domain 1 queues before it ({ahead.id})"
 
 
 @pytest.mark.parametrize("status", [Status.COMPLETED, Status.CANCELLED, Status.FAILED], ids=str)

@@ -1,10 +1,10 @@
 """A failed host (SPEC §3.1, last row): no notice, because it has happened already."""
 
 import pytest
-from builders import NOON, after, event_on, host_failed, later, maintain, operate, scope_of, statuses
+from builders import NOON, after, carried_out, event_on, host_failed, later, maintain, operate, scope_of, statuses
 
 from notbefore.core.decide import decide
-from notbefore.core.kinds import Listening, Status
+from notbefore.core.kinds import Listening, Status, VmState
 from notbefore.core.model import Vm
 from notbefore.core.visibility import visible_events
 
@@ -56,6 +56,40 @@ def test_history_says_that_the_host_failed():
     (change,) = decision.record.changes
     assert (change.what, decision.record.at_ms) == ("started: no notice", later(3).wall_ms)
     assert "host failed" in change.why
+
+
+def test_a_failure_told_again_makes_nothing_new_while_the_vms_come_back():
+    """A report that is repeated, because nobody knew whether it was heard, reboots nobody twice."""
+    scope = after(scope_of(*FLEET), host_failed("h1"))
+
+    again = decide(scope, host_failed("h1"), later(5))
+
+    assert (again.scope.events, again.effects, again.record) == (scope.events, (), None)
+    assert again.answer.event_ids == tuple(event.id for event in scope.events)
+
+
+def test_a_host_that_fails_anew_hits_the_vms_that_had_come_back():
+    """SPEC §3.1: each failure is one; only the VMs that are still coming back are spared."""
+    scope = after(scope_of(*FLEET), host_failed("h1"))
+    first, second = scope.events
+    scope = carried_out(scope, first)
+
+    decision = decide(scope, host_failed("h1"), later(5))
+
+    assert [event.vms for event in decision.scope.events] == [("c",), ("a", "d")]
+    assert decision.scope.events[0] == second
+
+
+def test_a_deallocated_vm_is_not_hit():
+    """SPEC §3.5: there is nothing left to act on."""
+    scope = scope_of(Vm("a", host="h1", state=VmState.DEALLOCATED), Vm("b", host="h1"))
+
+    assert [event.vms for event in after(scope, host_failed("h1")).events] == [("b",)]
+
+
+def test_a_vm_on_no_known_host_is_on_none():
+    """SPEC §1: the empty name is no host."""
+    assert after(scope_of("a"), host_failed("")).events == ()
 
 
 def test_a_host_without_vms_here_hits_nobody():

@@ -25,6 +25,7 @@ from builders import (
     running,
     scope_of,
     scope_with,
+    spot,
     terminate,
     tick,
 )
@@ -62,7 +63,7 @@ def test_every_visible_change_raises_it_by_one(scope, request_made):
 @pytest.mark.parametrize("request_made", [operate("evict", "vm-a"), terminate("vm-a")], ids=["Preempt", "Terminate"])
 def test_a_change_that_only_later_versions_show_raises_it_too(request_made):
     """SPEC §2.3: "whichever version shows it"."""
-    assert after(scope_of("vm-a"), request_made).incarnation == 2
+    assert after(scope_of(spot("vm-a")), request_made).incarnation == 2
 
 
 def test_a_due_event_raises_it_when_it_starts():

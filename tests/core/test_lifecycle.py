@@ -38,7 +38,6 @@ ARROWS = {
     ("Queued", "scheduled"): "Scheduled",
     ("Queued", "started: auto-approved"): "Started",
     ("Queued", "started: nobody listens"): "Started",
-    ("Queued", "started: no notice"): "Started",
     ("Queued", "cancelled"): "Cancelled",
     ("Scheduled", "started: approved"): "Started",
     ("Scheduled", "started: notice ended"): "Started",

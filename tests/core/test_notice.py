@@ -15,6 +15,7 @@ from builders import (
     refused,
     restart,
     scope_of,
+    spot,
     statuses,
     tick,
 )
@@ -46,7 +47,7 @@ def test_each_operation_has_its_type_source_notice_and_description(
     request_made, event_type, source, notice_s, description
 ):
     """SPEC §3.1: the table, row by row; "Duration -1 unless given." """
-    event = made(decide(scope_of("vm-a"), request_made, NOON))
+    event = made(decide(scope_of(spot("vm-a")), request_made, NOON))
 
     assert (event.type, event.source, event.description, event.duration_s) == (event_type, source, description, -1)
     assert event.status is Status.SCHEDULED
@@ -59,7 +60,7 @@ def test_an_unapproved_event_starts_when_its_notice_ends_and_not_a_moment_earlie
     request_made, event_type, source, notice_s, description
 ):
     """SPEC §3: approved, or NotBefore reached. Seed: "Time after which this event may start." """
-    scope = after(scope_of("vm-a"), request_made)
+    scope = after(scope_of(spot("vm-a")), request_made)
 
     just_before = after(scope, tick(), now=later(notice_s - 0.001))
     just_then = after(scope, tick(), now=later(notice_s))

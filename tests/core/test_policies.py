@@ -20,6 +20,7 @@ from builders import (
     restart,
     scope_of,
     scope_with,
+    spot,
     tick,
 )
 
@@ -140,7 +141,7 @@ def test_a_policy_that_is_loosened_lets_what_was_approved_start():
 )
 def test_an_auto_approved_event_appears_as_started_at_once(rule, request_made):
     """SPEC §3.2: auto-approve per source and type: the event appears as Started at once [real]."""
-    decision = decide(scope_of("vm-a", auto_approve=(rule,)), request_made, NOON)
+    decision = decide(scope_of(spot("vm-a"), auto_approve=(rule,)), request_made, NOON)
 
     event = made(decision)
     assert (event.status, event.started_at_ms) == (Status.STARTED, NOON.wall_ms)

@@ -20,6 +20,7 @@ from builders import (
     refused,
     restart,
     scope_of,
+    spot,
     statuses,
     stepped,
     terminate,
@@ -218,7 +219,7 @@ def test_freezes_reboots_and_redeploys_share_one_queue():
 )
 def test_preempt_terminate_host_failure_and_users_stand_outside_the_queue(request_made):
     """SPEC S5: Preempt, Terminate and host failure aside; user operations are not the platform's."""
-    scope = after(scope_of(Vm("a", 0), Vm("b", 1, host="h")), maintain(update_domains=(0,)))
+    scope = after(scope_of(Vm("a", 0), spot("b", update_domain=1, host="h")), maintain(update_domains=(0,)))
 
     outside = after(scope, request_made)
     then = after(outside, cancel(event_on(outside, "a")), maintain(EventType.FREEZE, vms=("a",)))

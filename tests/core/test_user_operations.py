@@ -17,6 +17,7 @@ from builders import (
     refused,
     restart,
     scope_of,
+    spot,
     statuses,
     terminate,
     tick,
@@ -42,7 +43,7 @@ def test_restart_makes_a_reboot_and_redeploy_a_redeploy(operation, event_type):
 @pytest.mark.parametrize("operation", ["restart", "redeploy", "freeze", "evict", "terminate"])
 def test_an_operation_makes_one_event_for_its_one_vm(operation):
     """SPEC §3.3: each one event per VM [seed, real]."""
-    scope = after(scope_of("vm-a", "vm-b", "vm-c"), operate(operation, "vm-b"))
+    scope = after(scope_of("vm-a", spot("vm-b"), "vm-c"), operate(operation, "vm-b"))
 
     assert only_event(scope).vms == ("vm-b",)
 
@@ -55,7 +56,7 @@ def test_user_operations_on_several_update_domains_are_scheduled_side_by_side():
 
 
 def ten_scheduled():
-    return after(scope_of(*TWELVE), *(restart(name) for name in TWELVE[:10]))
+    return after(scope_of(*map(spot, TWELVE)), *(restart(name) for name in TWELVE[:10]))
 
 
 def test_the_eleventh_scheduled_user_operation_is_refused_with_the_limit():
@@ -205,7 +206,7 @@ def test_a_vm_is_found_under_any_letter_case_and_emitted_as_declared():
 
 def test_a_deallocated_vm_has_nothing_left_to_act_on():
     """SPEC §3.5: after its Preempt the VM is deallocated."""
-    scope = after(scope_of("vm-a"), operate("evict", "vm-a"))
+    scope = after(scope_of(spot("vm-a")), operate("evict", "vm-a"))
     event = only_event(scope)
     scope = carried_out(after(scope, tick(), now=later(30)), event)
 

@@ -9,6 +9,7 @@ from builders import (
     carried_out,
     claim,
     complete,
+    declare,
     event_on,
     failed,
     finished,
@@ -19,12 +20,13 @@ from builders import (
     refused,
     restart,
     scope_of,
+    spot,
     statuses,
     terminate,
 )
 
 from notbefore.core.decide import decide
-from notbefore.core.errors import UnknownVm
+from notbefore.core.errors import NotSpot, UnknownVm
 from notbefore.core.kinds import EventType, Eviction, Listening, Status, VmState
 from notbefore.core.model import Vm
 
@@ -104,16 +106,32 @@ def test_a_terminate_that_failed_leaves_the_vm_where_it_is():
 
 def test_when_a_preempt_is_done_the_vm_is_deallocated():
     """SPEC §3.5: "Preempt done: the VM is `deallocated`"."""
-    scope = started(scope_of("vm-a", "vm-b"), operate("evict", "vm-a"))
+    scope = started(scope_of(spot("vm-a"), "vm-b"), operate("evict", "vm-a"))
 
     scope = carried_out(scope, only_event(scope))
 
     assert {vm.name: vm.state for vm in scope.vms} == {"vm-a": VmState.DEALLOCATED, "vm-b": VmState.RUNNING}
 
 
+def test_only_a_spot_vm_is_evicted():
+    """SPEC §2.3: `Preempt` (spot VM taken away)."""
+    refusal = refused(NotSpot, scope_of("vm-a", spot("vm-b")), operate("evict", "vm-a"))
+
+    assert refusal.message == "vm-a is not a spot VM, and only those are evicted."
+    assert "spot = true" in refusal.hint
+    assert refusal.facts == {"scope": "shop", "vm": "vm-a"}
+
+
+def test_a_vm_that_became_a_spot_vm_may_be_evicted():
+    """The refusal says how: declare it with spot = true."""
+    scope = after(scope_of("vm-a"), declare(spot("vm-a")), operate("evict", "vm-a"))
+
+    assert only_event(scope).type is EventType.PREEMPT
+
+
 def test_when_a_preempt_is_done_the_vm_is_removed_if_so_set():
     """SPEC §3.5: "(or removed, by policy)": `eviction = delete`."""
-    scope = started(scope_of("vm-a", "vm-b", eviction=Eviction.DELETE), operate("evict", "vm-a"))
+    scope = started(scope_of(spot("vm-a"), "vm-b", eviction=Eviction.DELETE), operate("evict", "vm-a"))
 
     scope = carried_out(scope, only_event(scope))
 
@@ -163,7 +181,7 @@ def test_the_vms_of_one_redeploy_move_one_by_one():
 def test_an_operators_word_leaves_the_vm_as_the_evidence_would():
     """SPEC §3.5: "Terminate done: the VM leaves the scope in that commit", whoever says that it is done."""
     deleted = started(scope_of("vm-a", "vm-b"), terminate("vm-a"))
-    evicted = started(scope_of("vm-a"), operate("evict", "vm-a"))
+    evicted = started(scope_of(spot("vm-a")), operate("evict", "vm-a"))
 
     without = decide(deleted, complete(only_event(deleted)), NOON)
     afterwards = after(evicted, complete(only_event(evicted)))

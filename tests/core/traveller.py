@@ -38,6 +38,8 @@ from notbefore.core.scope_settings import ScopeSettings
 from notbefore.core.times import Moment
 
 NAMES = ("vm-0", "vm-1", "vm-2", "vm-3", "vm-4")
+# Of these the first so many are spot VMs.
+SPOTS = 3
 STRANGER = "00000000-0000-0000-0000-00000000DEAD"
 # Far more than there are choices in the longest step, a declaration.
 NUMBERS = 2**48
@@ -169,7 +171,8 @@ class Traveller:
         names = NAMES[: d.of((5, 5, 4, 3, 1))]
         names = tuple(map(str.upper, names)) if d.of((False, False, True)) else names
         vms = tuple(
-            Vm(name, (n + shift) % uds, host=("", "h1", "H2")[(n // 2 + shift) % hosts]) for n, name in enumerate(names)
+            Vm(name, (n + shift) % uds, host=("", "h1", "H2")[(n // 2 + shift) % hosts], spot=n < SPOTS)
+            for n, name in enumerate(names)
         )
         scope_settings = ScopeSettings(
             listening=d.of((*[Listening.ALWAYS] * 4, Listening.AUTO, Listening.NEVER)),

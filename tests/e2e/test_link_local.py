@@ -52,7 +52,7 @@ def server(host, tmp_path):
     fleet.write_text(
         '[scopes.web]\nkind = "cloud-service"\n'
         + "".join(
-            f'[[scopes.web.vms]]\nname = "{name}"\nupdate_domain = {name[-1]}\naddresses = ["{address}"]\n'
+            f'[[scopes.web.vms]]\nname = "{name}"\nupdate_domain = {name[-1]}\naddresses = ["{address}"]\nspot = true\n'
             for name, address in host.vms.items()
         )
     )

@@ -28,6 +28,7 @@ FIVE = ["restart", "redeploy", "freeze", "evict", "terminate"]
 @pytest.fixture(scope="module")
 def five(shared_demo):
     """One event of each of the five types, all Scheduled."""
+    shared_demo.make_spot("demo", "FrontEnd_IN_0")
     for operation in FIVE:
         shared_demo.made("demo", "FrontEnd_IN_0", operation)
     return shared_demo
@@ -61,6 +62,7 @@ def test_not_before_is_iso_in_the_first_version_and_rfc_1123_from_then_on(five, 
 
 def test_get_and_post_versions_may_differ(demo):
     """SPEC §2.2: GET and POST versions may differ between calls of one client."""
+    demo.make_spot("demo", "FrontEnd_IN_0")
     demo.made("demo", "FrontEnd_IN_0", "evict")
     event = demo.document(version="2020-07-01")["Events"][0]
 

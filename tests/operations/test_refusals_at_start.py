@@ -35,7 +35,10 @@ def state(stopped, tmp_path):
         (lambda db: os.truncate(db, db.stat().st_size - 4096), "damaged"),
         (lambda db: db.write_bytes(b"\0" * 9000), "not a database"),
         (lambda db: execute(db, "PRAGMA user_version = 9999"), "written by a newer notbefore"),
-        (lambda db: execute(db, "UPDATE aggregate SET kind = 'x'"), "table aggregate, record 'demo': there is no kind"),
+        (
+            lambda db: execute(db, "UPDATE aggregate SET kind = 'x'"),
+            "table aggregate, record 'demo': its checksum does not match",
+        ),
         (lambda db: execute(db, "UPDATE aggregate SET body = x'7b7d'"), "table aggregate, record 'demo'"),
     ],
 )

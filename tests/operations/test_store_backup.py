@@ -97,7 +97,7 @@ async def test_a_damaged_store_gives_no_backup_and_leaves_the_former_one(filled,
     ("damage", "named"),
     [
         ("UPDATE aggregate SET checksum = checksum + 1 WHERE key = 'db'", "table aggregate, record 'db'"),
-        ("UPDATE aggregate SET kind = 'rcope' WHERE key = 'db'", "there is no kind 'rcope'"),
+        ("UPDATE aggregate SET kind = 'rcope' WHERE key = 'db'", "its checksum does not match"),
         ("UPDATE history SET at_ms = 9 WHERE revision = 3", "table history, record '3'"),
         ("UPDATE revision_counter SET revision = 1", "revision_counter: it is behind revision 3"),
         ("DELETE FROM revision_counter", "revision_counter"),
@@ -165,6 +165,47 @@ async def test_a_restored_store_is_the_backup_and_the_former_one_is_kept(filled,
     assert await scopes_in(first.former) == sorted([*SCOPES, "later"])
     assert [first.former.name, second.former.name] == ["notbefore.db.before-restore", "notbefore.db.before-restore-2"]
     assert stat.S_IMODE(filled.stat().st_mode) == 0o600
+
+
+async def test_documents_are_checked_backed_up_and_restored_like_scopes(filled, program, tmp_path):
+    """A token that is in the store is in its backup; one that was removed since is back."""
+    store = await SqliteStore.open(filled, "node-a")
+    made = await store.put_document("token", "ann", b'{"name":"ann"}', 0, None)
+    write_backup(filled, tmp_path / "b", force=False)
+    await store.put_document("token", "ann", None, made.version, None)
+    await store.close()
+
+    restored = restore(filled, tmp_path / "b")
+    checked = program("store", "check", "--store", f"sqlite:{filled}")
+
+    assert (restored.verified.aggregates, restored.verified.documents) == (4, 1)
+    assert checked.out == f"{filled} is whole: 3 scopes, 1 document and 3 history records.\n"
+    store = await SqliteStore.open(filled, "node-a")
+    assert list(await store.documents("token")) == [made]
+    await store.close()
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        "UPDATE aggregate SET kind = 'tokem' WHERE key = 'ann'",
+        "UPDATE aggregate SET kind = 'scope' WHERE key = 'ann'",
+        "UPDATE aggregate SET key = 'bob' WHERE key = 'ann'",
+        "UPDATE aggregate SET body = x'7b7d' WHERE key = 'ann'",
+    ],
+)
+async def test_a_damaged_document_is_named_and_no_server_starts_on_it(filled, damage):
+    """Its kind, its key and its body are under one checksum: who may do what rests on it."""
+    store = await SqliteStore.open(filled, "node-a")
+    await store.put_document("token", "ann", b'{"name":"ann"}', 0, None)
+    await store.close()
+    execute(filled, damage)
+
+    (flaw,) = check_store(filled).flaws
+
+    assert "its checksum does not match" in str(flaw)
+    with pytest.raises(StoreCorrupt, match=r"table aggregate, record '(ann|bob)'"):
+        await SqliteStore.open(filled, "node-a")
 
 
 async def test_nothing_is_restored_while_a_node_lives_on_the_store(filled, tmp_path):

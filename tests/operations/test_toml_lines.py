@@ -4,7 +4,7 @@ import tomllib
 
 import pytest
 
-from notbefore.settings.toml_lines import line_of, lines_of_keys
+from notbefore.toml_lines import line_of, lines_of_keys
 
 FILE = '''\
 state = "/x"          # [metadata] in a comment is none

@@ -109,6 +109,23 @@ class FaultyStore:
             raise OutcomeUnknown
         return stored
 
+    async def documents(self, kind):
+        self._refuse_when_away()
+        return await self._store.documents(kind)
+
+    async def put_document(self, kind, key, body, expected_version, record):
+        """With the same faults as a commit."""
+        self._refuse_when_away()
+        fault = self.faults.pop(0) if self.faults else None
+        if fault == "conflict":
+            raise VersionConflict
+        if fault == "lost":
+            raise OutcomeUnknown
+        document = await self._store.put_document(kind, key, body, expected_version, record)
+        if fault == "unknown but there":
+            raise OutcomeUnknown
+        return document
+
     async def changes_after(self, revision, limit):
         self._refuse_when_away()
         return await self._store.changes_after(revision, limit)

@@ -8,6 +8,8 @@ from nodes import FaultyStore, MachineClock, NotingExecutor, running_node
 
 from notbefore.control.events import shown
 from notbefore.control.plane import ControlPlane
+from notbefore.control.streams import Streams
+from notbefore.control.token_book import TokenBook
 from notbefore.core.kinds import EventType, Status
 from notbefore.core.model import Vm
 from notbefore.core.requests import Tick
@@ -235,7 +237,9 @@ async def test_the_rest_between_update_domains_is_a_promise_to_every_machine(mac
     machines.go_on(600 - 0.001)
     scope = await watching.tick()
     assert scope.event(second).status is Status.QUEUED
-    plane = ControlPlane(watching.node, {}, None, lambda: True)
+    node = watching.node
+    tokens = TokenBook(node.store, node.clock, node.ids, "secret")
+    plane = ControlPlane(node, tokens, None, lambda: True, Streams(node.snapshot))
     assert shown(plane, scope, scope.event(second))["waiting_for"].startswith("its turn: update domain 0 rests until")
     machines.go_on(0.001)
     await until(lambda: watching.event(second).status is Status.SCHEDULED)

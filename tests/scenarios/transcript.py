@@ -1,7 +1,8 @@
 """Stories with several actors, told as transcripts and played against a real server on the manual clock.
 
 A story is a text file: `> ` begins a line somebody says, what follows is what is seen. Ids are written E1, E2, …
-in the order they appear, times as +H:MM:SS since the story began. The whole file is compared byte for byte;
+in the order they appear, times as +H:MM:SS since the story began; a VM is name@domain/host, with a * when it is a
+spot VM. The whole file is compared byte for byte;
 `NOTBEFORE_REWRITE_SCENARIOS=1 make test` writes what was seen instead.
 """
 
@@ -9,6 +10,8 @@ import re
 from datetime import datetime
 
 from lab import lab_settings, open_lab
+from notbefore.cli.replaying import verify
+from notbefore.control_client import ControlApi
 
 GUID = re.compile(r"[0-9A-F]{8}-[0-9A-F]{4}-[0-9A-F]{4}-[0-9A-F]{4}-[0-9A-F]{12}")
 ISO = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ")
@@ -34,11 +37,17 @@ class Story:
             for line in text.splitlines():
                 if line.startswith("> "):
                     told += [line, *(self._plain(seen) for seen in self._said(line[2:]))]
+                    self._history_leads_here()
                 elif line.startswith("#") or not line:
                     told.append(line)
         finally:
             self._open.__exit__(None, None, None)
         return "\n".join(told) + "\n"
+
+    def _history_leads_here(self):
+        """Whatever was said: history replayed from empty gives the present state."""
+        with ControlApi(self._lab.server.control_url, self._lab.server.token) as api:
+            verify(api, [])
 
     # -- who says what
 
@@ -51,10 +60,13 @@ class Story:
     def _scope(self, scope, settings, vms):
         declared = []
         for vm in vms.split():
-            name, _, place = vm.partition("@")
+            spot = vm.endswith("*")
+            name, _, place = vm.rstrip("*").partition("@")
             domain, _, host = place.partition("/")
             address = self._sources.setdefault((scope, name), f"127.0.1.{len(self._sources) + 1}")
-            declared.append({"name": name, "update_domain": int(domain or 0), "host": host, "addresses": [address]})
+            declared.append(
+                {"name": name, "update_domain": int(domain or 0), "host": host, "addresses": [address], "spot": spot}
+            )
         self._lab.declare(scope, *declared, **dict(setting(word) for word in (settings or "").split()))
         return []
 
@@ -79,6 +91,19 @@ class Story:
             body["update_domains"] = [int(one) for one in domains.split()]
         return self._controlled("POST", f"/v1/scopes/{scope}/maintenance", body)
 
+    def _host_failed(self, host):
+        return self._controlled("POST", f"/v1/hosts/{host}/failed")
+
+    def _vms(self, scope):
+        vms = self._lab.control("GET", f"/v1/scopes/{scope}").json["vms"]
+        return [f"{vm['name']} {vm['state']}{' on ' + vm['host'] if vm['host'] else ''}" for vm in vms] or ["none"]
+
+    def _why(self, name):
+        told = self._lab.control("GET", f"/v1/events/{self._id(name)}/explain").json
+        until = f" until {told['until']}" if told["until"] else ""
+        on = f" on {', '.join(told['waits_on'])}" if told["waits_on"] else ""
+        return [f"{told['rule']}{on}{until}", *(f"  released by {one}" for one in told["released_by"])]
+
     def _acts(self, action, name):
         return self._controlled("POST", f"/v1/events/{self._id(name)}/{action}")
 
@@ -86,7 +111,8 @@ class Story:
         reply = self._lab.control(method, path, body)
         if reply.status >= 400:
             return [f"{reply.status} {reply.json['error']['message']}"]
-        events = [*reply.json["events"], *reply.json["queued"]] if "queued" in reply.json else [reply.json]
+        several = "events" in reply.json
+        events = [*reply.json["events"], *reply.json.get("queued", ())] if several else [reply.json]
         return [standing(event) for event in events]
 
     def _events(self):
@@ -128,7 +154,10 @@ class Story:
         (r"operator (restart|redeploy|freeze|evict|terminate)s? (\S+)(?: not before (\S+))?", _operates),
         (r"operator maintains (\S+) of (\S+?)(?: domains ([\d ]+?))?(?: not before (\S+))?", _maintains),
         (r"operator (approve|cancel|complete)s? (\S+)", _acts),
+        (r"operator says that host (\S+) failed", _host_failed),
         (r"events", _events),
+        (r"vms of (\S+)", _vms),
+        (r"why (\S+)", _why),
         (r"clock advances (\d+)([smhd])", _advances),
         (r"clock to next", _to_next),
         (r"server restarts", _restarts_the_server),
@@ -182,6 +211,9 @@ def setting(word):
     name, _, value = word.partition("=")
     if value in ("true", "false"):
         return name, value == "true"
+    if value.startswith("{"):
+        pairs = (pair.split(":") for pair in value.strip("{}").split(","))
+        return name, {key: int(one) if one.isdigit() else one for key, one in pairs}
     if "," in value or ":" in value:
         return name, value.split(",")
     return name, int(value) if value.isdigit() else value

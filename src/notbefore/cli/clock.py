@@ -7,6 +7,7 @@ import typer
 from notbefore.cli.control_api import Json, connect
 from notbefore.cli.durations import duration_s
 from notbefore.cli.event_lines import lines_of_records
+from notbefore.cli.local_times import is_local
 from notbefore.cli.options import AsJson
 from notbefore.cli.printable import show_lines
 from notbefore.cli.tables import show_json
@@ -43,9 +44,10 @@ def show(*, as_json: AsJson = False) -> None:
     if as_json:
         show_json(answer)
         return
-    print(f"now {answer['now']}  ({answer['kind']} clock)")
+    lines = [f"now {answer['now']}  ({answer['kind']} clock)"]
     if answer["kind"] == "manual":
-        print(f"next due {answer['next_due'] or '-'}")
+        lines.append(f"next due {answer['next_due'] or '-'}")
+    show_lines(lines)
 
 
 @app.command()
@@ -75,4 +77,6 @@ def _turn(how: Json, *, as_json: bool) -> None:
     if as_json:
         show_json(answer)
         return
-    show_lines([*lines_of_records(answer["happened"], answer["now"]), f"now {answer['now']}"])
+    # Shortened to the hour of a day, a time could no longer be told in the reader's zone.
+    today = "-" if is_local() else answer["now"]
+    show_lines([*lines_of_records(answer["happened"], today), f"now {answer['now']}"])

@@ -1,5 +1,6 @@
 """Events and what happened to them, one line each, for people who asked for something and read the answer."""
 
+import re
 from collections.abc import Sequence
 
 from notbefore.cli.control_api import Json
@@ -8,6 +9,7 @@ from notbefore.cli.tables import show_json
 from notbefore.core.kinds import LIVE, Status
 
 DATE_LENGTH = len("2026-09-19")
+IDS_IN_BRACKETS = re.compile(r" \([0-9A-F]{8}-[0-9A-F-]{27}(, [0-9A-F-]{36})*( and \d+ more)?\)")
 
 
 def show_events(events: Sequence[Json], *, as_json: bool = False, planned: bool = False) -> None:
@@ -26,7 +28,8 @@ def lines_of(event: Json, *, planned: bool = False) -> list[str]:
     event_id = "" if planned else f"  {event['id']}"
     lines = [f"{event['type']} {event['status'].lower()}: {', '.join(event['vms'])}{when}{event_id}"]
     if event["status"] in LIVE and event["waiting_for"]:
-        lines.append(f"  waiting for {event['waiting_for']}")
+        waits_for = IDS_IN_BRACKETS.sub("", event["waiting_for"]) if planned else event["waiting_for"]
+        lines.append(f"  waiting for {waits_for}")
     return lines
 
 

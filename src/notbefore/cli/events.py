@@ -8,9 +8,12 @@ import typer
 
 from notbefore.cli.control_api import Json, connect
 from notbefore.cli.event_lines import show_events
+from notbefore.cli.listing import Listing, show_list
+from notbefore.cli.local_times import Utc, shown_time
 from notbefore.cli.one_by_one import one_by_one
-from notbefore.cli.options import AsJson, Events, OfScope, word_of
-from notbefore.cli.tables import show_json, show_table
+from notbefore.cli.options import AsJson, Events, OfScope, Watch, word_of
+from notbefore.control_client import Event
+from notbefore.control_client.shapes import shaped
 from notbefore.core.kinds import Status
 
 COLUMNS = ("id", "scope", "type", "status", "source", "not before", "vms", "waiting for")
@@ -42,34 +45,34 @@ HELP: Mapping[str, str] = {
 }
 
 
-def events(*, scope: OfScope = None, status: Statuses = None, everything: All = False, as_json: AsJson = False) -> None:
+def events(
+    *,
+    scope: OfScope = None,
+    status: Statuses = None,
+    everything: All = False,
+    watch: Watch = False,
+    utc: Utc = False,  # noqa: ARG001  its callback took it
+    as_json: AsJson = False,
+) -> None:
     """List events: the live ones (Queued, Scheduled, Started) unless asked otherwise.
 
     Each with what it waits for. Queued events are not visible to VMs yet.
 
-    Example: `notbefore events --scope demo --status Scheduled`
+    Example: `notbefore events --scope demo --status Scheduled`, or `notbefore events --watch`
     """
     if everything and status:
         raise typer.BadParameter("--status has no place beside it.", param_hint="--all")
     asked = list(Status) if everything else [word_of(one, list(Status), "--status") for one in status or ()]
-    found = connect().get("events", query={"scope": scope, "status": asked})["events"]
-    if as_json:
-        show_json(found)
-    else:
-        show_table(COLUMNS, [_row(event) for event in found], "No events.")
+    api = connect()
+    query = {"scope": scope, "status": asked}
+    listing = Listing(COLUMNS, _row, "No events.")
+    show_list(listing, lambda: list(api.get("events", query=query)["events"]), as_json=as_json, watch=watch)
 
 
-def _row(event: Json) -> list[str]:
-    return [
-        event["id"],
-        event["scope"],
-        event["type"],
-        event["status"],
-        event["source"],
-        event["not_before"] or "-",
-        ", ".join(event["vms"]),
-        event["waiting_for"],
-    ]
+def _row(raw: Json) -> list[str]:
+    event = shaped(Event, raw)
+    vms, not_before = ", ".join(event.vms), shown_time(event.not_before)
+    return [event.id, event.scope, event.type, event.status, event.source, not_before, vms, event.waiting_for]
 
 
 def command_for(action: str) -> Callable[..., None]:

@@ -2,6 +2,7 @@
 
 import sys
 
+from notbefore.cli.local_times import for_reader
 from notbefore.cli.printable import printable
 from notbefore.core.errors import Refusal
 
@@ -19,6 +20,6 @@ class WrongUsage(Refusal):
 
 def complain(message: str, hint: str = "") -> None:
     """One sentence on stderr, and the hint as a second line."""
-    print(printable(message), file=sys.stderr)
+    print(for_reader(printable(message), sys.stderr), file=sys.stderr)
     if hint:
-        print(f"hint: {printable(hint)}", file=sys.stderr)
+        print(f"hint: {for_reader(printable(hint), sys.stderr)}", file=sys.stderr)

@@ -14,8 +14,25 @@ from typing import Annotated
 import typer
 
 from notbefore import __version__
-from notbefore.cli import apply, ask, clock, events, history, maintenance, operations, scopes, serve, simulate, store
+from notbefore.cli import (
+    apply,
+    ask,
+    clock,
+    events,
+    explain,
+    history,
+    hosts,
+    maintenance,
+    operations,
+    scopes,
+    serve,
+    simulate,
+    store,
+    token,
+)
+from notbefore.cli.doctor.command import doctor
 from notbefore.cli.exits import DONE, INTERRUPTED, REFUSED, WRONG_USAGE, WrongUsage, complain
+from notbefore.cli.local_times import Utc
 from notbefore.core.errors import Refusal
 from notbefore.core.operations import OPERATIONS
 
@@ -25,7 +42,15 @@ LOOK = "Look"
 HAPPEN = "Make something happen"
 WORD = "Say a word on events"
 PROVE = "Prove it"
-LOOKS: tuple[Callable[..., None], ...] = (scopes.scopes, scopes.vms, events.events, history.history, ask.ask)
+LOOKS: tuple[Callable[..., None], ...] = (
+    scopes.scopes,
+    scopes.vms,
+    hosts.hosts,
+    events.events,
+    explain.explain,
+    history.history,
+    ask.ask,
+)
 
 
 def show_version(wanted: bool) -> None:  # noqa: FBT001  typer's shape of a callback
@@ -43,11 +68,11 @@ State = Annotated[
 ]
 
 
-def program(*, state: State = None, version: Version = False) -> None:  # noqa: ARG001  the callback took it
+def program(*, state: State = None, utc: Utc = False, version: Version = False) -> None:  # noqa: ARG001  callbacks took them
     """Scheduled Events for any fleet: tells every VM what is about to happen to it, and waits for its word.
 
     Commands speak to the server at NOTBEFORE_URL (default http://127.0.0.1:8255) with the token NOTBEFORE_TOKEN, or
-    the one in the server's state directory.
+    the one in the file NOTBEFORE_TOKEN_FILE, or the one in the server's state directory.
 
     Example: `notbefore serve --demo`, then in another terminal `notbefore restart FrontEnd_IN_0`
     """
@@ -63,11 +88,14 @@ def made_app() -> typer.Typer:
     app.command(rich_help_panel=SERVER)(apply.apply)
     app.add_typer(clock.app, rich_help_panel=SERVER)
     app.add_typer(store.app, rich_help_panel=SERVER)
+    app.add_typer(token.app, rich_help_panel=SERVER)
+    app.command(rich_help_panel=SERVER)(doctor)
     for look in LOOKS:
         app.command(rich_help_panel=LOOK)(look)
     for operation in OPERATIONS:
         app.command(operation, rich_help_panel=HAPPEN)(operations.command_for(operation))
     app.command(rich_help_panel=HAPPEN)(maintenance.maintain)
+    app.command("host-failed", rich_help_panel=HAPPEN)(hosts.host_failed)
     for action in events.HELP:
         app.command(action, rich_help_panel=WORD)(events.command_for(action))
     app.command(rich_help_panel=PROVE)(simulate.simulate)

@@ -9,6 +9,7 @@ import typer
 from notbefore.cli.control_api import ControlApi, Json, connect
 from notbefore.cli.durations import not_before
 from notbefore.cli.event_lines import show_events
+from notbefore.cli.local_times import Utc
 from notbefore.cli.one_by_one import one_by_one
 from notbefore.cli.options import AsJson, Description, Duration, NotBefore, given
 from notbefore.cli.vm_names import full_names
@@ -16,7 +17,12 @@ from notbefore.cli.waiting import refuse_bad_ends, until_ended
 
 Vms = Annotated[list[str], typer.Argument(metavar="VM", help="VMs, as `vm` or `scope/vm`, in any letter case.")]
 InScope = Annotated[str | None, typer.Option("--scope", metavar="SCOPE", help="The scope the VMs are in.")]
-Wait = Annotated[bool, typer.Option("--wait", help="Return when the events have ended; 1 when one did not complete.")]
+Wait = Annotated[
+    bool,
+    typer.Option(
+        "--wait", help="Count the notice down and return when the events have ended; 1 when one did not complete."
+    ),
+]
 
 HELP: Mapping[str, str] = {
     "restart": """Restart VMs, as their owner: a Reboot of each.
@@ -41,9 +47,9 @@ HELP: Mapping[str, str] = {
     "evict": """Evict spot VMs, as the platform: a Preempt of each.
 
     30 seconds of notice unless the scope says otherwise; afterwards the VM is deallocated, or deleted if the scope
-    says so.
+    says so. A VM that was not declared with `spot = true` is refused.
 
-    Example: `notbefore evict BackEnd_IN_1 --wait`
+    Example: `notbefore evict shop/batch-0 --wait`
     """,
     "terminate": """Delete VMs, as their owner: a Terminate of each.
 
@@ -65,6 +71,7 @@ def command_for(operation: str) -> Callable[..., None]:
         duration: Duration = None,
         description: Description = None,
         wait: Wait = False,
+        utc: Utc = False,  # noqa: ARG001  its callback took it
         as_json: AsJson = False,
     ) -> None:
         api = connect()
@@ -77,7 +84,7 @@ def command_for(operation: str) -> Callable[..., None]:
             return
         if not as_json:
             shown(events)
-        ended = until_ended(api, events)
+        ended = until_ended(api, events, as_json=as_json)
         shown(ended)
         refuse_bad_ends(ended)
 

@@ -6,6 +6,9 @@ from typing import Annotated
 import typer
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")]
+Watch = Annotated[
+    bool, typer.Option("--watch", help="Go on showing it: a live table on a terminal, a line per change elsewhere.")
+]
 OfScope = Annotated[str | None, typer.Option("--scope", metavar="SCOPE", help="Only this scope.")]
 NotBefore = Annotated[
     str | None,

@@ -2,6 +2,8 @@
 
 from collections.abc import Iterable
 
+from notbefore.cli.local_times import for_reader
+
 
 def printable(text: str) -> str:
     return "".join(character if character.isprintable() else " " for character in text)
@@ -9,4 +11,4 @@ def printable(text: str) -> str:
 
 def show_lines(lines: Iterable[str]) -> None:
     for line in lines:
-        print(printable(line))
+        print(for_reader(printable(line)))

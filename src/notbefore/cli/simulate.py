@@ -21,7 +21,7 @@ Jobs = Annotated[int, typer.Option(min=0, help="Processes to run seeds in; 0: on
 ShowCoverage = Annotated[bool, typer.Option("--coverage", help="Print what the runs reached, and what they did not.")]
 ShowStory = Annotated[bool, typer.Option("--story", help="Print every step of the run (one seed).")]
 Keep = Annotated[
-    str | None, typer.Option(metavar="N,N…", help="Only these acts of the seed's plan: how a failure is replayed.")
+    str | None, typer.Option(metavar="N,N-N", help="Only these acts of the seed's plan: how a failure is replayed.")
 ]
 
 PROGRESS_EVERY_S = 2.0
@@ -60,12 +60,26 @@ def simulate(
 
 
 def kept_acts(keep: str | None) -> list[int] | None:
+    """`3,8-12`: numbers and ranges of acts."""
     if not keep:
         return None
-    try:
-        return [int(number) for number in keep.split(",")]
-    except ValueError:
-        raise WrongUsage(f"--keep takes numbers with commas between, not {keep!r}.") from None
+    kept: list[int] = []
+    for part in keep.split(","):
+        first, dash, last = part.partition("-")
+        if not first.isdecimal() or (dash and not last.isdecimal()):
+            raise WrongUsage(f"--keep takes numbers and ranges such as 3,8-12, not {keep!r}.")
+        kept += range(int(first), int(last if dash else first) + 1)
+    return kept
+
+
+def as_ranges(numbers: list[int]) -> str:
+    ranges: list[list[int]] = []
+    for number in numbers:
+        if ranges and ranges[-1][-1] == number - 1:
+            ranges[-1].append(number)
+        else:
+            ranges.append([number])
+    return ",".join(f"{one[0]}-{one[-1]}" if len(one) > 1 else str(one[0]) for one in ranges)
 
 
 def one_run(seed: int, hours: float, nodes: int, kept: list[int] | None, *, whole_story: bool) -> None:
@@ -136,11 +150,11 @@ def explain(outcome: "Outcome", hours: float, nodes: int) -> None:
     assert violation is not None
     complain(f"Seed {outcome.seed} breaks {violation}")
     complain("Cutting the story down ...")
-    kept = Shrinking(outcome.seed, hours, nodes, violation.law).fewest(lambda left: complain(f"  {left} acts left"))
+    kept = Shrinking(outcome.seed, hours, nodes, violation).fewest(lambda left: complain(f"  {left} acts left"))
     world = World(outcome.seed, hours, nodes, planned(outcome.seed, hours, nodes).keeping(kept))
     smaller = world.run().violation or violation
     show_lines(world.story.of_scope(smaller.scope))
-    acts = ",".join(map(str, kept))
+    acts = as_ranges(kept)
     raise Refusal(
         f"Seed {outcome.seed} breaks {smaller}",
         f"`notbefore simulate --seed {outcome.seed} --hours {hours:g} --nodes {nodes} --keep {acts}` shows it again.",

@@ -100,7 +100,9 @@ def store_path(config: str | None, state: str | None, store: str | None) -> Path
 
 
 def contents(verified: "Verified") -> str:
-    return f"{counted(verified.aggregates, 'scope')} and {counted(verified.records, 'history record')}"
+    scopes = counted(verified.aggregates - verified.documents, "scope")
+    documents = f", {counted(verified.documents, 'document')}" if verified.documents else ""
+    return f"{scopes}{documents} and {counted(verified.records, 'history record')}"
 
 
 def counted(number: int, thing: str) -> str:

@@ -10,8 +10,13 @@ import json
 import shutil
 import sys
 from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING
 
+from notbefore.cli.local_times import for_reader
 from notbefore.cli.printable import printable
+
+if TYPE_CHECKING:
+    from rich.table import Table
 
 Rows = Sequence[Sequence[str]]
 
@@ -34,15 +39,30 @@ def show_json(value: object) -> None:
 
 def show_table(columns: Sequence[str], rows: Rows, nothing: str) -> None:
     """The rows under their columns, or the sentence that there are none."""
-    clean = [[printable(cell) for cell in row] for row in rows]
+    clean = cleaned(rows)
     if not clean:
         print(nothing)
     elif not sys.stdout.isatty():
         print("\n".join(_aligned([_titles(columns), *clean])))
-    elif shutil.get_terminal_size().columns < _width_needed(columns, clean):
-        print("\n\n".join("\n".join(_aligned(zip(_titles(columns), row, strict=True))) for row in clean))
+    elif not fits(columns, clean):
+        print(blocks(columns, clean))
     else:
-        _show_coloured(columns, clean)
+        from rich.console import Console  # noqa: PLC0415  see rule 3
+
+        Console().print(coloured(columns, clean))
+
+
+def cleaned(rows: Rows) -> list[list[str]]:
+    return [[for_reader(printable(cell)) for cell in row] for row in rows]
+
+
+def fits(columns: Sequence[str], rows: Rows) -> bool:
+    return shutil.get_terminal_size().columns >= _width_needed(columns, rows)
+
+
+def blocks(columns: Sequence[str], rows: Rows) -> str:
+    """Each row as a block of lines, for a terminal too narrow for columns."""
+    return "\n\n".join("\n".join(_aligned(zip(_titles(columns), row, strict=True))) for row in rows)
 
 
 def _titles(columns: Sequence[str]) -> list[str]:
@@ -64,9 +84,8 @@ def _width_needed(columns: Sequence[str], rows: Rows) -> int:
     )
 
 
-def _show_coloured(columns: Sequence[str], rows: Rows) -> None:
-    from rich.console import Console  # noqa: PLC0415  see rule 3
-    from rich.table import Table  # noqa: PLC0415
+def coloured(columns: Sequence[str], rows: Rows) -> "Table":
+    from rich.table import Table  # noqa: PLC0415  see rule 3
     from rich.text import Text  # noqa: PLC0415
 
     table = Table(box=None, pad_edge=False, padding=(0, GAP, 0, 0), header_style="bold")
@@ -74,4 +93,4 @@ def _show_coloured(columns: Sequence[str], rows: Rows) -> None:
         table.add_column(column.upper(), no_wrap=column not in FOLDING, overflow="fold")
     for row in rows:
         table.add_row(*(Text(cell, style=STYLES.get(cell, "")) for cell in row))
-    Console().print(table)
+    return table

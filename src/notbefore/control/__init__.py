@@ -1,4 +1,5 @@
-"""IN: the control API of operators, `/v1` (DESIGN §5). Its own listener, its own token, never on the data plane's.
+"""IN: the control API of operators, `/v1` (DESIGN §5). Its own listener, its own tokens, never on the data plane's.
 
-The way of a request: auth.py -> a route (scopes.py, events.py, history.py, clock.py) -> runtime's turn -> shapes.py.
+The way of a request: auth.py (who asks) -> roles.py (whether they may) -> a route (scopes.py, events.py, history.py,
+clock.py, …) -> runtime's turn -> shapes.py.
 """

@@ -2,13 +2,17 @@
 
 from typing import Any
 
-from fastapi import Depends, FastAPI, Response
+from fastapi import APIRouter, Depends, FastAPI, Response
 from fastapi.responses import JSONResponse
 
 from notbefore import __version__
-from notbefore.control import clock, errors, events, history, scopes
-from notbefore.control.auth import require_token
+from notbefore.control import clock, errors, events, explain, history, hosts, openapi, scopes, stream, tokens
+from notbefore.control.auth import Gate
+from notbefore.control.metrics import routes as metrics
+from notbefore.control.metrics.requests_seen import RequestsSeen, note_refusal
+from notbefore.control.parameters import known_only
 from notbefore.control.plane import ControlPlane, Plane
+from notbefore.control.protocol import ControlProtocol
 from notbefore.sockets import QuietServer, config_for
 from notbefore.tls import Certificate
 
@@ -16,20 +20,40 @@ BODY_MAX_BYTES = 1024 * 1024
 
 
 def control_app(plane: ControlPlane) -> FastAPI:
-    app = FastAPI(title="notbefore control API", version=__version__, redoc_url=None, redirect_slashes=False)
+    app = openapi.ControlApi(
+        title="notbefore control API",
+        description=openapi.ABOUT,
+        version=__version__,
+        openapi_tags=openapi.TAGS,
+        redoc_url=None,
+        redirect_slashes=False,
+        generate_unique_id_function=lambda route: route.name,
+    )
     app.state.plane = plane
     errors.install(app)
-    for routes in (scopes.router, events.router, history.router, clock.router):
-        app.include_router(routes, dependencies=[Depends(require_token)])
-    app.get("/healthz", tags=["health"], summary="The process answers")(healthz)
-    app.get("/readyz", tags=["health"], summary="Every listener is bound and the snapshot is loaded")(readyz)
+    # From the inside out: who asks is known before a body is read.
+    app.add_middleware(BodyLimit)
+    app.add_middleware(Gate, plane=plane)
+    for part in (scopes, hosts, events, explain, history, stream, clock, tokens):
+        app.include_router(part.router, dependencies=[Depends(known_only)])
+    app.include_router(metrics.router)
+    app.include_router(health)
     return app
 
 
+health = APIRouter(tags=["health"])
+
+
+@health.get("/healthz", summary="The process answers", responses=openapi.healthy({200: "ok"}))
 async def healthz() -> dict[str, str]:
     return {"status": "ok"}
 
 
+@health.get(
+    "/readyz",
+    summary="Every listener is bound and the snapshot is loaded",
+    responses=openapi.healthy({200: "ready", 503: "starting"}),
+)
 async def readyz(plane: Plane) -> Response:
     """Also says when the store is away: GETs are still served from memory then."""
     if not plane.is_ready():
@@ -42,7 +66,7 @@ async def readyz(plane: Plane) -> Response:
 class BodyLimit:
     """Cuts a body off before anything reads it whole."""
 
-    def __init__(self, app: FastAPI) -> None:
+    def __init__(self, app: Any) -> None:
         self._app = app
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
@@ -57,6 +81,7 @@ class BodyLimit:
             more = message.get("more_body", False)
         if len(body) > BODY_MAX_BYTES:
             sentence = f"The body may have at most {BODY_MAX_BYTES} bytes."
+            note_refusal(scope, "body_too_large")
             await errors.error_response(413, "body_too_large", sentence)(scope, receive, send)
             return
         parts = [{"type": "http.request", "body": bytes(body), "more_body": False}]
@@ -68,4 +93,5 @@ class BodyLimit:
 
 
 def control_server(plane: ControlPlane, certificate: Certificate | None = None) -> QuietServer:
-    return QuietServer(config_for(BodyLimit(control_app(plane)), certificate=certificate))
+    seen = RequestsSeen(control_app(plane), plane.metrics.control, plane.node.clock)
+    return QuietServer(config_for(seen, ControlProtocol, certificate))

@@ -5,8 +5,11 @@ from typing import Any
 from fastapi import APIRouter
 
 from notbefore.clock import ManualClock
-from notbefore.control.bodies import ClockBody
+from notbefore.control import answers, examples
+from notbefore.control.bodies import LATEST_MS, ClockBody
+from notbefore.control.openapi import answered
 from notbefore.control.plane import ControlPlane, Plane
+from notbefore.control.roles import By, Role, needs
 from notbefore.control.shapes import shown_record
 from notbefore.core.errors import Invalid, NotAllowed
 from notbefore.core.times import SECOND_MS, iso
@@ -17,10 +20,16 @@ RECORDS_PER_READ = 1000
 router = APIRouter(prefix="/v1/clock", tags=["clock"])
 
 
-@router.get("", summary="What time it is for events, and when the next one is due")
-async def read_clock(plane: Plane) -> dict[str, Any]:
+@router.get(
+    "",
+    summary="What time it is for events, and when the next one is due",
+    dependencies=[needs(Role.VIEWER)],
+    responses=answered({200: "The clock"}, answers.Clock, examples.CLOCK),
+)
+async def read_clock(plane: Plane, caller: By) -> dict[str, Any]:
+    """What is due next may be another scope's, so a token that is limited to some is not told."""
     clock = plane.manual_clock
-    due_ms = clock.next_due_ms() if clock else None
+    due_ms = clock.next_due_ms() if clock and caller.scopes is None else None
     return {
         "kind": "manual" if clock else "real",
         "now": iso(plane.node.clock.now().wall_ms),
@@ -28,8 +37,16 @@ async def read_clock(plane: Plane) -> dict[str, Any]:
     }
 
 
-@router.post("", summary="Turn a manual clock; answers with what happened")
-async def turn_clock(body: ClockBody, plane: Plane) -> dict[str, Any]:
+@router.post(
+    "",
+    summary="Turn a manual clock; answers with what happened",
+    dependencies=[needs(Role.ADMIN, fleet_wide=True)],
+    responses=answered(
+        {200: "The clock, and what came of turning it"}, answers.TurnedClock, examples.TURNED_CLOCK, "not_allowed"
+    ),
+)
+async def turn_clock(body: ClockBody, plane: Plane, caller: By) -> dict[str, Any]:
+    """From due time to due time; everything that follows happens at each. A real clock is left alone: `not_allowed`."""
     clock = plane.manual_clock
     if clock is None:
         raise NotAllowed(
@@ -39,12 +56,16 @@ async def turn_clock(body: ClockBody, plane: Plane) -> dict[str, Any]:
     last = await plane.node.store.history(HistoryQuery(limit=1, newest=True))
     await turn(clock, body)
     happened = await records_after(plane, last[-1].revision if last else 0)
-    return {**await read_clock(plane), "happened": [shown_record(stored) for stored in happened]}
+    return {**await read_clock(plane, caller), "happened": [shown_record(stored) for stored in happened]}
 
 
 async def turn(clock: ManualClock, body: ClockBody) -> None:
     if body.to_next == (body.advance_s is not None):
         raise Invalid("Say either advance_s or to_next.", facts={"fields": ["advance_s", "to_next"]})
+    if clock.now().wall_ms + round((body.advance_s or 0) * SECOND_MS) > LATEST_MS:
+        raise NotAllowed(
+            f"The clock goes no further than {iso(LATEST_MS)}.", "Start anew with a state directory of its own."
+        )
     if body.advance_s is not None:
         await clock.advance_by(round(body.advance_s * SECOND_MS))
     elif not await clock.advance_to_next():

@@ -3,21 +3,27 @@
 import json
 import logging
 from collections.abc import Mapping
+from http import HTTPStatus
 
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import Response
 from starlette.exceptions import HTTPException
+from starlette.routing import compile_path
 
+from notbefore.control.metrics.requests_seen import note_refusal
 from notbefore.core.errors import Invalid, Refusal
 
 STATUS_OF_CODE: Mapping[str, int] = {
     "invalid": 400,
     "unauthorized": 401,
+    "forbidden": 403,
+    "too_many_attempts": 429,
     "not_allowed": 409,
     "unknown_scope": 404,
     "unknown_vm": 404,
     "unknown_event": 404,
+    "unknown_token": 404,
     "not_found": 404,
     "method_not_allowed": 405,
     "wrong_status": 409,
@@ -26,12 +32,17 @@ STATUS_OF_CODE: Mapping[str, int] = {
     "too_early": 409,
     "live_event": 409,
     "vm_deallocated": 409,
+    "not_spot": 409,
+    "unknown_host": 404,
+    "host_in_use": 409,
     "address_taken": 409,
     "stale_attempt": 409,
     "scope_too_large": 413,
     "body_too_large": 413,
     "internal": 500,
     "store_unavailable": 503,
+    "sink_unavailable": 503,
+    "too_many_streams": 503,
 }
 CODE_OF_STATUS = {404: "not_found", 405: "method_not_allowed", 413: "body_too_large"}
 
@@ -47,6 +58,7 @@ def error_response(status: int, code: str, message: str, hint: str = "", facts: 
 
 async def refused(request: Request, refusal: Exception) -> Response:
     assert isinstance(refusal, Refusal)
+    note_refusal(request.scope, refusal.code)
     status = STATUS_OF_CODE.get(refusal.code, 400)
     return error_response(status, refusal.code, refusal.message, refusal.hint, dict(refusal.facts))
 
@@ -67,14 +79,25 @@ async def malformed(request: Request, wrong: Exception) -> Response:
 async def http_error(request: Request, wrong: Exception) -> Response:
     assert isinstance(wrong, HTTPException)
     code = CODE_OF_STATUS.get(wrong.status_code, "invalid")
+    note_refusal(request.scope, code)
     response = error_response(wrong.status_code, code, f"{wrong.detail}.", "GET /docs lists what there is.")
     response.headers.update(wrong.headers or {})
+    if wrong.status_code == HTTPStatus.METHOD_NOT_ALLOWED and (allowed := methods_of_path(request)):
+        response.headers["Allow"] = ", ".join(allowed)
     return response
+
+
+def methods_of_path(request: Request) -> list[str]:
+    """All that may be asked of this path: the router itself names those of the first route that matches."""
+    paths = request.app.openapi()["paths"]
+    matching = [methods for path, methods in paths.items() if compile_path(path)[0].match(request.url.path)]
+    return sorted({method.upper() for methods in matching for method in methods})
 
 
 async def broke_down(request: Request, error: Exception) -> Response:
     if isinstance(error, RecursionError):
         return await refused(request, Invalid("The body is nested too deeply."))
+    note_refusal(request.scope, "internal")
     log.error("the control API broke down", extra={"path": request.url.path}, exc_info=error)
     return error_response(500, "internal", "Something went wrong inside notbefore; the log says what.")
 

@@ -2,10 +2,15 @@
 
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Query
+from fastapi import APIRouter, Path, Query
+from pydantic import Field
 
+from notbefore.control import answers, examples
 from notbefore.control.bodies import word
+from notbefore.control.openapi import answered
+from notbefore.control.parameters import EventId, OfScope
 from notbefore.control.plane import ControlPlane, Operator, Plane
+from notbefore.control.roles import By, Role, needs
 from notbefore.control.shapes import live_event, shown_event
 from notbefore.core.errors import Invalid, UnknownEvent, UnknownScope, WrongStatus
 from notbefore.core.kinds import ENDED, LIVE, Status
@@ -15,38 +20,69 @@ from notbefore.ports import HistoryQuery, StoredRecord
 
 ENDED_SHOWN_MAX = 100
 ACTIONS = {"approve": "approved", "cancel": "cancelled", "complete": "completed"}
+Action = Annotated[
+    str,
+    Path(description="What to say of it.", examples=["approve"], json_schema_extra={"enum": list(ACTIONS)}),
+]
+OneStatus = Annotated[str, Field(json_schema_extra={"enum": [one.value for one in Status]})]
+STATUS = "Only these; may be repeated. Without it the live ones: Queued, Scheduled, Started."
 
 router = APIRouter(prefix="/v1/events", tags=["events"])
 
 
-@router.get("", summary="Current events; with a status, also ended ones (the newest 100)")
+@router.get(
+    "",
+    summary="Current events; with a status, also ended ones (the newest 100)",
+    dependencies=[needs(Role.VIEWER)],
+    responses=answered({200: "The events"}, answers.Events, examples.EVENTS, "unknown_scope"),
+)
 async def list_events(
-    plane: Plane, scope: str | None = None, status: Annotated[list[str] | None, Query()] = None
+    plane: Plane,
+    caller: By,
+    scope: OfScope = None,
+    status: Annotated[list[OneStatus] | None, Query(description=STATUS)] = None,
 ) -> dict[str, Any]:
+    """A scope that is not there is `unknown_scope` when only live events are asked for: ended ones outlive it."""
     statuses = [word(Status, one, "status") for one in status] if status else list(LIVE)
     ended = tuple(one for one in statuses if one in ENDED)
-    if scope is not None and not ended and plane.node.snapshot.view(scope) is None:
+    if scope is not None and not ended and not (caller.sees(scope) and plane.node.snapshot.view(scope)):
         raise UnknownScope(scope)
-    events = await ended_events(plane, HistoryQuery(scope=scope, statuses=ended, newest=True)) if ended else []
+    query = HistoryQuery(scope=scope, scopes=caller.scopes, statuses=ended, newest=True)
+    events = await ended_events(plane, query) if ended else []
     for live_scope in sorted(plane.node.snapshot.scopes(), key=lambda one: one.key):
-        if scope is None or live_scope.key == name_key(scope):
+        if caller.sees(live_scope.name) and (scope is None or live_scope.key == name_key(scope)):
             events += [shown(plane, live_scope, event) for event in live_scope.events_in(*statuses)]
     return {"events": events}
 
 
-@router.get("/{event_id}", summary="One event, current or ended")
-async def read_event(event_id: str, plane: Plane) -> dict[str, Any]:
+@router.get(
+    "/{event_id}",
+    summary="One event, current or ended",
+    dependencies=[needs(Role.VIEWER)],
+    responses=answered({200: "The event"}, answers.Event, examples.EVENT, "unknown_event"),
+)
+async def read_event(event_id: EventId, plane: Plane) -> dict[str, Any]:
     found = plane.node.snapshot.event(event_id)
     if found:
         return shown(plane, *found)
     ended = await ended_events(plane, HistoryQuery(event_id=event_id, statuses=ENDED, newest=True, limit=1))
     if not ended:
-        raise UnknownEvent(event_id)
+        raise UnknownEvent(event_id, plane.keep_days)
     return ended[0]
 
 
-@router.post("/{event_id}/{action}", summary="approve, cancel or complete an event")
-async def act(event_id: str, action: str, plane: Plane, by: Operator) -> dict[str, Any]:
+@router.post(
+    "/{event_id}/{action}",
+    summary="approve, cancel or complete an event",
+    dependencies=[needs(Role.OPERATOR)],
+    responses=answered(
+        {200: "The event as it is afterwards"}, answers.Event, examples.APPROVED, "unknown_event", "wrong_status"
+    ),
+)
+async def act(event_id: EventId, action: Action, plane: Plane, by: Operator) -> dict[str, Any]:
+    """`approve`, while Scheduled or Started: an operator's word, which releases it under any policy. `cancel`, while
+    Queued or Scheduled: it never starts. `complete`, while Started: the operator's word that it is over on every VM.
+    """
     if action not in ACTIONS:
         raise Invalid(f"There is no action {action!r}.", f"It is one of: {', '.join(ACTIONS)}.", {"action": action})
     found = plane.node.snapshot.event(event_id)

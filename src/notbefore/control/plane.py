@@ -1,12 +1,15 @@
 """What every route needs: the node it speaks for, who asks, and what this server allows."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Annotated, cast
 
 from fastapi import Depends, Request
 
 from notbefore.clock import ManualClock
+from notbefore.control.metrics.page import Metrics
+from notbefore.control.streams import Streams
+from notbefore.control.token_book import TokenBook
 from notbefore.core.model import Actor
 from notbefore.runtime.node import Node
 
@@ -14,10 +17,13 @@ from notbefore.runtime.node import Node
 @dataclass(frozen=True, slots=True)
 class ControlPlane:
     node: Node
-    tokens: dict[str, str]
-    """Secrets by the name of their token."""
+    tokens: TokenBook
     manual_clock: ManualClock | None
     is_ready: Callable[[], bool]
+    streams: Streams
+    keep_days: int = 0
+    """How long history is kept; 0 is for ever."""
+    metrics: Metrics = field(default_factory=Metrics)
 
 
 async def plane_of(request: Request) -> ControlPlane:
@@ -25,7 +31,8 @@ async def plane_of(request: Request) -> ControlPlane:
 
 
 async def operator_of(request: Request) -> Actor:
-    return cast(Actor, request.state.operator)
+    """The token's name stands in history beside what was done with it."""
+    return cast(Actor, request.state.caller.actor)
 
 
 Plane = Annotated[ControlPlane, Depends(plane_of)]

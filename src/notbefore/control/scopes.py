@@ -1,11 +1,16 @@
 """Scopes: declare, read, remove; and the operations on their VMs."""
 
-from typing import Any
+from collections.abc import Sequence
+from typing import Annotated, Any
 
-from fastapi import APIRouter, Response, status
+from fastapi import APIRouter, Path, Query, Response, status
 
+from notbefore.control import answers, examples
 from notbefore.control.bodies import MaintenanceBody, OperationBody, ScopeBody, word
+from notbefore.control.openapi import answered
+from notbefore.control.parameters import Force, Plan, ScopeName, VmName
 from notbefore.control.plane import ControlPlane, Operator, Plane
+from notbefore.control.roles import By, Caller, Role, needs
 from notbefore.control.shapes import live_event, shown_scope
 from notbefore.core.declare import canonical_address
 from notbefore.core.errors import AddressTaken, Invalid, UnknownScope
@@ -13,56 +18,141 @@ from notbefore.core.kinds import EventType, Kind, Status
 from notbefore.core.model import Scope, name_key
 from notbefore.core.operations import OPERATIONS
 from notbefore.core.requests import DeclareScope, Maintain, OperateVm, RemoveScope
+from notbefore.runtime.snapshot import VmRef
+from notbefore.stores.codec import encode_scope
+
+RELEASING_MAX = 1000
+Operation = Annotated[
+    str,
+    Path(description="What to do to it.", examples=["restart"], json_schema_extra={"enum": list(OPERATIONS)}),
+]
+Releasing = Annotated[
+    list[str] | None,
+    Query(
+        max_length=RELEASING_MAX,
+        description="Of a plan: leave the addresses of this scope aside, which will have released them by then.",
+    ),
+]
 
 router = APIRouter(prefix="/v1/scopes", tags=["scopes"])
 
 
-@router.get("", summary="Every scope with its VMs and the settings in force")
-async def list_scopes(plane: Plane) -> dict[str, Any]:
+@router.get(
+    "",
+    summary="Every scope with its VMs and the settings in force",
+    dependencies=[needs(Role.VIEWER)],
+    responses=answered({200: "The scopes, by name"}, answers.Scopes, examples.SCOPES),
+)
+async def list_scopes(plane: Plane, caller: By) -> dict[str, Any]:
     scopes = sorted(plane.node.snapshot.scopes(), key=lambda scope: scope.key)
-    return {"scopes": [shown(plane, scope) for scope in scopes]}
+    return {"scopes": [shown(plane, scope) for scope in scopes if caller.sees(scope.name)]}
 
 
-@router.get("/{scope}", summary="One scope")
-async def read_scope(scope: str, plane: Plane) -> dict[str, Any]:
+@router.get(
+    "/{scope}",
+    summary="One scope",
+    dependencies=[needs(Role.VIEWER)],
+    responses=answered({200: "The scope"}, answers.Scope, examples.SCOPE, "unknown_scope"),
+)
+async def read_scope(scope: ScopeName, plane: Plane) -> dict[str, Any]:
     view = plane.node.snapshot.view(scope)
     if view is None:
         raise UnknownScope(scope)
     return shown(plane, view.scope)
 
 
-@router.put("/{scope}", summary="Declare a scope: replaces the whole, idempotent")
+@router.put(
+    "/{scope}",
+    summary="Declare a scope: replaces the whole, idempotent; with plan only says what it would be",
+    dependencies=[needs(Role.ADMIN)],
+    responses=answered(
+        {200: "It was there, or would be so", 201: "It is new"},
+        answers.Scope,
+        examples.SCOPE,
+        "live_event",
+        "address_taken",
+        "scope_too_large",
+    ),
+)
 async def put_scope(
-    scope: str, body: ScopeBody, plane: Plane, by: Operator, response: Response, *, force: bool = False
+    scope: ScopeName,
+    body: ScopeBody,
+    plane: Plane,
+    caller: By,
+    response: Response,
+    *,
+    force: Force = False,
+    plan: Plan = False,
+    releasing: Releasing = None,
 ) -> dict[str, Any]:
+    """Events, incarnation and who asked stay. Moving a VM to another update domain or host under a live maintenance
+    event is refused even when forced.
+    """
     request = DeclareScope(
         scope=scope,
         request_id=plane.node.ids(),
-        by=by,
+        by=caller.actor,
         kind=word(Kind, body.kind, "kind"),
         settings=body.settings.settings(),
-        vms=tuple(vm.vm() for vm in body.vms),
+        vms=tuple(vm.vm(f"vms.{place}.") for place, vm in enumerate(body.vms)),
         with_state=frozenset(vm.name for vm in body.vms if vm.state),
         force=force,
     )
-    refuse_taken_addresses(plane, request)
+    if plan:
+        decision = await plane.node.turns.preview(request)
+        refuse_taken_addresses(plane, request, caller, releasing or ())
+        encode_scope(decision.scope)  # refuses what no store would take
+        return shown(plane, decision.scope)
+    refuse_taken_addresses(plane, request, caller)
     is_new = plane.node.snapshot.view(scope) is None
     taken = await plane.node.turns.take(request)
     response.status_code = status.HTTP_201_CREATED if is_new else status.HTTP_200_OK
     return shown(plane, taken.scope)
 
 
-@router.delete("/{scope}", summary="Remove a scope", status_code=status.HTTP_204_NO_CONTENT)
-async def delete_scope(scope: str, plane: Plane, by: Operator, *, force: bool = False) -> None:
-    await plane.node.turns.take(RemoveScope(scope=scope, request_id=plane.node.ids(), by=by, force=force))
+@router.delete(
+    "/{scope}",
+    summary="Remove a scope",
+    status_code=status.HTTP_204_NO_CONTENT,
+    dependencies=[needs(Role.ADMIN)],
+    responses=answered(
+        {204: "It is gone, or could be removed"}, None, None, "unknown_scope", "live_event", "scope_too_large"
+    ),
+)
+async def delete_scope(
+    scope: ScopeName, plane: Plane, by: Operator, *, force: Force = False, plan: Plan = False
+) -> None:
+    """Declared again later it goes on counting its incarnation."""
+    request = RemoveScope(scope=scope, request_id=plane.node.ids(), by=by, force=force)
+    if plan:
+        await plane.node.turns.preview(request)
+    else:
+        await plane.node.turns.take(request)
 
 
 @router.post(
-    "/{scope}/vms/{vm}/{operation}", summary="restart, redeploy, freeze, evict or terminate a VM", status_code=202
+    "/{scope}/vms/{vm}/{operation}",
+    summary="restart, redeploy, freeze, evict or terminate a VM",
+    status_code=202,
+    dependencies=[needs(Role.OPERATOR)],
+    responses=answered(
+        {202: "The event: Scheduled, Queued, or Started already"},
+        answers.Event,
+        examples.EVENT,
+        "unknown_scope",
+        "unknown_vm",
+        "vm_deallocated",
+        "not_spot",
+        "already_scheduled",
+        "limit_reached",
+        "too_early",
+        "scope_too_large",
+    ),
 )
 async def operate(
-    scope: str, vm: str, operation: str, plane: Plane, by: Operator, body: OperationBody | None = None
+    scope: ScopeName, vm: VmName, operation: Operation, plane: Plane, by: Operator, body: OperationBody | None = None
 ) -> dict[str, Any]:
+    """restart makes a Reboot, redeploy a Redeploy, freeze a Freeze, evict a Preempt, terminate a Terminate."""
     if operation not in OPERATIONS:
         known = ", ".join(OPERATIONS)
         raise Invalid(f"There is no operation {operation!r}.", f"It is one of: {known}.", {"operation": operation})
@@ -82,10 +172,29 @@ async def operate(
     return shown_events(plane, taken.scope, taken.answer.event_ids)[0]
 
 
-@router.post("/{scope}/maintenance", summary="Platform maintenance, one update domain at a time", status_code=202)
+@router.post(
+    "/{scope}/maintenance",
+    summary="Platform maintenance, one update domain at a time",
+    status_code=202,
+    dependencies=[needs(Role.OPERATOR)],
+    responses=answered(
+        {200: "The plan: what would be made; its ids are never used", 202: "What was made"},
+        answers.Maintained,
+        examples.MAINTAINED,
+        "unknown_scope",
+        "unknown_vm",
+        "vm_deallocated",
+        "already_scheduled",
+        "too_early",
+        "scope_too_large",
+    ),
+)
 async def maintain(
-    scope: str, body: MaintenanceBody, plane: Plane, by: Operator, response: Response
+    scope: ScopeName, body: MaintenanceBody, plane: Plane, by: Operator, response: Response
 ) -> dict[str, list[dict[str, Any]]]:
+    """One event for each update domain, and for each host in it. The first domain's become visible now, the others are
+    Queued. A VM has to be in each of `vms`, `update_domains` and `hosts` that is given; none given: the whole scope.
+    """
     request = Maintain(
         scope=scope,
         request_id=plane.node.ids(),
@@ -121,14 +230,23 @@ def shown_events(plane: ControlPlane, scope: Scope, event_ids: tuple[str, ...]) 
     return [live_event(scope, event, now) for event in found]
 
 
-def refuse_taken_addresses(plane: ControlPlane, request: DeclareScope) -> None:
+def refuse_taken_addresses(
+    plane: ControlPlane, request: DeclareScope, caller: Caller, releasing: Sequence[str] = ()
+) -> None:
     """Refuse what can be seen: an address that a VM of another scope has already (SPEC §5)."""
+    # Of scopes hidden from the caller nothing is left aside: the answer would tell whose the address is.
+    left_aside = {name_key(request.scope), *(name_key(one) for one in releasing if caller.sees(one))}
     for vm in request.vms:
         for address in map(canonical_address, vm.addresses):
             for owner in plane.node.snapshot.owners_of(address):
-                if owner.scope != name_key(request.scope):
-                    raise AddressTaken(
-                        f"Address {address} of {vm.name} belongs to a VM of scope '{owner.scope}' already.",
-                        "Give each VM its own address.",
-                        {"address": address, "scope": owner.scope, "vm": owner.vm},
-                    )
+                if owner.scope not in left_aside:
+                    raise address_taken(address, vm.name, owner, caller)
+
+
+def address_taken(address: str, vm: str, owner: VmRef, caller: Caller) -> AddressTaken:
+    """Whose it is, unless that is hidden from the caller."""
+    whose, facts = "another VM", {"address": address, "vm": vm}
+    if caller.sees(owner.scope):
+        whose, facts = f"a VM of scope '{owner.scope}'", {**facts, "scope": owner.scope, "owner": owner.vm}
+    sentence = f"Address {address} of {vm} belongs to {whose} already."
+    return AddressTaken(sentence, "Give each VM its own address.", facts)

@@ -1,9 +1,11 @@
 """How the control API shows things: core values to JSON (DESIGN §5). Times are ISO 8601 UTC, to the second."""
 
+import json
 from typing import Any
 
-from notbefore.core.explain import waiting_for
+from notbefore.core.explain import Explanation, waiting_for
 from notbefore.core.history import Change, HistoryRecord
+from notbefore.core.hosts import KnownHost
 from notbefore.core.kinds import EventType
 from notbefore.core.listening import listens
 from notbefore.core.model import ActorKind, Event, Scope, Vm, name_key
@@ -49,9 +51,35 @@ def live_event(scope: Scope, event: Event, now: Moment) -> Json:
     return shown_event(event, scope.name, scope.incarnation, waiting_for(scope, event, now))
 
 
+def shown_explanation(explanation: Explanation, event: Json) -> Json:
+    return {
+        "event": event,
+        "explanation": explanation.paragraph,
+        "waiting_for": explanation.waiting_for,
+        "rule": explanation.rule,
+        "waits_on": list(explanation.waits_on),
+        "until": time_or_null(explanation.until_ms),
+        "released_by": list(explanation.released_by),
+    }
+
+
+def shown_host(known: KnownHost) -> Json:
+    return {
+        "name": known.host.name,
+        "executor": known.host.executor,
+        "declared": known.declared,
+        "vms": {scope: len(vms) for scope, vms in known.vms.items()},
+    }
+
+
 def recorded_event(record: HistoryRecord, event: Event) -> Json:
     """An event as a record of history has it; it may have moved on since."""
     return shown_event(event, record.scope, record.incarnation, "")
+
+
+def json_line(value: Json) -> str:
+    """Compact, on one line, for streams and files of lines; in ASCII: nobody takes a character for a line end."""
+    return json.dumps(value, separators=(",", ":"))
 
 
 def shown_record(stored: StoredRecord) -> Json:

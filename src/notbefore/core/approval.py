@@ -5,6 +5,8 @@ Rule 2: an operator's approval releases under any policy.
 Rule 3: the deadline always wins: silence stops nothing (L2).
 """
 
+from collections.abc import Iterator
+
 from notbefore.core.kinds import EventType, Policy, Status
 from notbefore.core.model import ActorKind, Approval, Event, Scope, name_key
 from notbefore.core.times import Moment
@@ -33,17 +35,20 @@ def voices_missing(scope: Scope, event: Event, approvals: tuple[Approval, ...]) 
             return tuple(vm for vm in event.vms[:1] if name_key(vm) not in spoken)
 
 
-def holding_terminate(scope: Scope, event: Event, now: Moment) -> Event | None:
-    """The other Terminate that holds this approved one: as early or earlier, and neither approved nor due [real]."""
+def terminates_holding(scope: Scope, event: Event, now: Moment) -> Iterator[Event]:
+    """The other Terminates that hold this approved one: as early or earlier, and neither approved nor due [real]."""
     if event.type is not EventType.TERMINATE or event.notice is None:
-        return None
+        return
     for other in scope.events_in(Status.SCHEDULED):
         if other.id == event.id or other.type is not EventType.TERMINATE or other.notice is None:
             continue
         as_early = other.notice.until_ms <= event.notice.until_ms
         if as_early and not other.notice.has_passed(now) and releasing_approval(scope, other) is None:
-            return other
-    return None
+            yield other
+
+
+def is_held(scope: Scope, event: Event, now: Moment) -> bool:
+    return next(terminates_holding(scope, event, now), None) is not None
 
 
 def is_auto_approved(scope: Scope, event: Event) -> bool:

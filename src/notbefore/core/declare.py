@@ -110,26 +110,35 @@ def check_name(noun: str, name: str) -> None:
 def checked_vms(vms: tuple[Vm, ...]) -> tuple[Vm, ...]:
     """The VMs with their addresses in canonical form; names and addresses each at most once."""
     if len(vms) > VMS_PER_SCOPE_MAX:
-        raise Invalid(f"A scope has at most {VMS_PER_SCOPE_MAX} VMs, not {len(vms)}.", facts={"vms": len(vms)})
+        raise Invalid(
+            f"A scope has at most {VMS_PER_SCOPE_MAX} VMs, not {len(vms)}.", facts={"field": "vms", "vms": len(vms)}
+        )
     names: set[str] = set()
     owners: dict[str, str] = {}
     checked = []
     for vm in vms:
         check_name("VM", vm.name)
         if name_key(vm.name) in names:
-            raise Invalid(f"VM '{vm.name}' is named twice (letter case aside).", facts={"vm": vm.name})
+            raise Invalid(f"VM '{vm.name}' is named twice (letter case aside).", facts={"vm": vm.name, "field": "name"})
         names.add(name_key(vm.name))
+        if vm.host:
+            check_name("host", vm.host)
         if len(vm.addresses) > ADDRESSES_PER_VM_MAX:
-            raise Invalid(f"VM '{vm.name}' has more than {ADDRESSES_PER_VM_MAX} addresses.", facts={"vm": vm.name})
+            raise Invalid(
+                f"VM '{vm.name}' has more than {ADDRESSES_PER_VM_MAX} addresses.",
+                facts={"vm": vm.name, "field": "addresses"},
+            )
         if vm.update_domain < 0:
-            raise Invalid(f"VM '{vm.name}' has a negative update domain.", facts={"vm": vm.name})
+            raise Invalid(
+                f"VM '{vm.name}' has a negative update domain.", facts={"vm": vm.name, "field": "update_domain"}
+            )
         addresses = tuple(dict.fromkeys(canonical_address(address) for address in vm.addresses))
         for address in addresses:
             if address in owners:
                 raise AddressTaken(
                     f"Address {address} is claimed by {owners[address]} and {vm.name}: it would identify nobody.",
                     "Give each VM its own address.",
-                    {"address": address, "vms": [owners[address], vm.name]},
+                    {"address": address, "vms": [owners[address], vm.name], "vm": vm.name, "field": "addresses"},
                 )
             owners[address] = vm.name
         checked.append(replace(vm, addresses=addresses))
@@ -152,20 +161,29 @@ def check_settings(settings: ScopeSettings) -> None:
         longest_s = TERMINATE_NOTICE_MAX_S if event_type is EventType.TERMINATE else NOTICE_MAX_S
         if not 0 <= notice_s <= longest_s:
             raise Invalid(
-                f"notice_s of {event_type} is 0 to {longest_s} seconds, not {notice_s}.", facts={"type": event_type}
+                f"notice_s of {event_type} is 0 to {longest_s} seconds, not {notice_s}.",
+                facts={"type": event_type, "field": f"settings.notice_s.{event_type}"},
             )
     if not 0 <= settings.recovery_s <= RECOVERY_MAX_S:
-        raise Invalid(f"recovery_s is 0 to {RECOVERY_MAX_S} seconds, not {settings.recovery_s}.")
+        raise Invalid(
+            f"recovery_s is 0 to {RECOVERY_MAX_S} seconds, not {settings.recovery_s}.",
+            facts={"field": "settings.recovery_s"},
+        )
     if not 0 <= settings.user_operations_max <= USER_OPERATIONS_MAX:
-        raise Invalid(f"user_operations_max is 0 to {USER_OPERATIONS_MAX}, not {settings.user_operations_max}.")
+        raise Invalid(
+            f"user_operations_max is 0 to {USER_OPERATIONS_MAX}, not {settings.user_operations_max}.",
+            facts={"field": "settings.user_operations_max"},
+        )
     known_rules = {f"{source}:{event_type}" for source in Source for event_type in EventType}
     for rule in settings.auto_approve:
         if rule not in known_rules:
             raise Invalid(
-                f"auto_approve has {rule!r}, which is no source and type such as 'User:Reboot'.", facts={"rule": rule}
+                f"auto_approve has {rule!r}, which is no source and type such as 'User:Reboot'.",
+                facts={"rule": rule, "field": "settings.auto_approve"},
             )
     for decides_for, policy in settings.approval.items():
         if decides_for not in {DEFAULT_POLICY, *EventType} or policy not in set(Policy):
             raise Invalid(
-                f"approval has {decides_for!r}: {policy!r}; it maps 'default' or an event type to any, all or leader."
+                f"approval has {decides_for!r}: {policy!r}; it maps 'default' or an event type to any, all or leader.",
+                facts={"field": f"settings.approval.{decides_for}"},
             )

@@ -48,10 +48,12 @@ class UnknownVm(Refusal):
 class UnknownEvent(Refusal):
     code = "unknown_event"
 
-    def __init__(self, event_id: str) -> None:
+    def __init__(self, event_id: str, kept_days: int = 0) -> None:
+        """`kept_days`: how long ended events can still be shown, where that is not for ever."""
+        retired = f" What ended more than {kept_days} days ago was retired from history." if kept_days else ""
         super().__init__(
             f"No current event has the id {event_id!r}.",
-            "`notbefore events` lists the current ones, `notbefore history` the rest.",
+            f"`notbefore events` lists the current ones, `notbefore history` the rest.{retired}",
             {"event": event_id},
         )
 
@@ -87,6 +89,27 @@ class VmDeallocated(Refusal):
     code = "vm_deallocated"
 
 
+class NotSpot(Refusal):
+    """Only a spot VM may be taken away by the platform."""
+
+    code = "not_spot"
+
+
+class UnknownHost(Refusal):
+    code = "unknown_host"
+
+    def __init__(self, host: str) -> None:
+        super().__init__(
+            f"There is no host '{host}': it is not declared, and no VM is on it.",
+            "`notbefore hosts` lists those there are.",
+            {"host": host},
+        )
+
+
+class HostInUse(Refusal):
+    code = "host_in_use"
+
+
 class AddressTaken(Refusal):
     code = "address_taken"
 
@@ -113,10 +136,39 @@ class Unauthorized(Refusal):
     code = "unauthorized"
 
 
+class Forbidden(Refusal):
+    """The token is good, and not for this."""
+
+    code = "forbidden"
+
+
+class TooManyAttempts(Refusal):
+    code = "too_many_attempts"
+
+
+class UnknownToken(Refusal):
+    code = "unknown_token"
+
+    def __init__(self, name: str) -> None:
+        super().__init__(
+            f"There is no token '{name}'.", "`notbefore token list` lists those there are.", {"token": name}
+        )
+
+
 class StoreUnavailable(Refusal):
     """The store cannot be written or read just now; nothing was promised."""
 
     code = "store_unavailable"
+
+
+class SinkUnavailable(Refusal):
+    """History could not be put where it goes before it is deleted; so nothing was deleted."""
+
+    code = "sink_unavailable"
+
+
+class TooManyStreams(Refusal):
+    code = "too_many_streams"
 
 
 REFUSALS: Mapping[str, type[Refusal]] = {
@@ -132,11 +184,19 @@ REFUSALS: Mapping[str, type[Refusal]] = {
         TooEarly,
         LiveEvent,
         VmDeallocated,
+        NotSpot,
+        UnknownHost,
+        HostInUse,
         AddressTaken,
         StaleAttempt,
         ScopeTooLarge,
         NotAllowed,
         Unauthorized,
+        Forbidden,
+        TooManyAttempts,
+        UnknownToken,
         StoreUnavailable,
+        SinkUnavailable,
+        TooManyStreams,
     )
 }

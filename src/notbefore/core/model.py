@@ -180,6 +180,11 @@ def name_key(name: str) -> str:
     return name.casefold()
 
 
+def is_on(vm: Vm, host: str) -> bool:
+    """Whether the VM runs on that host. A VM whose host nobody knows is on none."""
+    return bool(vm.host) and name_key(vm.host) == name_key(host)
+
+
 def names_of(vms: Iterable[Vm]) -> tuple[str, ...]:
     return tuple(vm.name for vm in vms)
 
@@ -204,6 +209,7 @@ __all__ = [
     "TakenRequest",
     "Vm",
     "VmState",
+    "is_on",
     "name_key",
     "names_of",
     "with_asked",

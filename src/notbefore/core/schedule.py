@@ -10,11 +10,11 @@ from dataclasses import replace
 from notbefore.core.approval import is_auto_approved
 from notbefore.core.domains import must_queue
 from notbefore.core.draft import Answer, Draft
-from notbefore.core.errors import AlreadyScheduled, Invalid, LimitReached, TooEarly, UnknownVm, VmDeallocated
+from notbefore.core.errors import AlreadyScheduled, Invalid, LimitReached, NotSpot, TooEarly, UnknownVm, VmDeallocated
 from notbefore.core.kinds import MAINTENANCE_TYPES, EventType, Source, Status, VmState
 from notbefore.core.lifecycle import Happening
 from notbefore.core.listening import listens
-from notbefore.core.model import Event, Scope, Vm, name_key, names_of
+from notbefore.core.model import Event, Scope, Vm, is_on, name_key, names_of
 from notbefore.core.operations import FAILURE_DESCRIPTION, MAINTENANCE_DESCRIPTION, OPERATIONS
 from notbefore.core.requests import FailHost, Maintain, OperateVm
 from notbefore.core.settle import earliest_not_before_ms, make_visible
@@ -24,6 +24,8 @@ from notbefore.core.times import iso, rounded_up_to_second
 def operate_vm(draft: Draft, request: OperateVm) -> Answer:
     operation = OPERATIONS[request.operation]
     vm = running_vm(draft.scope, request.vm)
+    if operation.type is EventType.PREEMPT:
+        refuse_unless_spot(draft.scope, vm)
     event = Event(
         id=request.nth_event_id(0),
         type=operation.type,
@@ -60,12 +62,18 @@ def maintain(draft: Draft, request: Maintain) -> Answer:
 
 
 def fail_host(draft: Draft, request: FailHost) -> Answer:
-    """No notice: the failure has happened. Each domain's VMs come back in an event of their own."""
-    hit = [vm for vm in draft.scope.vms if name_key(vm.host) == name_key(request.host) and vm.state is VmState.RUNNING]
-    made = []
+    """No notice: the failure has happened. Each domain's VMs come back in an event of their own.
+
+    A VM that is coming back from a failure already is not hit twice: a report that is repeated makes nothing new.
+    """
+    there = [vm for vm in draft.scope.vms if is_on(vm, request.host) and vm.state is VmState.RUNNING]
+    coming_back = [event for event in draft.scope.events_in(Status.STARTED) if event.unplanned]
+    hit = [vm for vm in there if not any(event.has_vm(vm.name) for event in coming_back)]
+    made = [event.id for event in coming_back if any(event.has_vm(vm.name) for vm in there)]
     for n, group in enumerate(groups_going_down_together(hit)):
         event = platform_event(draft, n, group, EventType.REBOOT)
-        make_visible(draft, replace(event, description=FAILURE_DESCRIPTION, unplanned=True), "")
+        event = replace(event, description=FAILURE_DESCRIPTION, unplanned=True)
+        make_visible(draft, event, f"its host failed ({request.host})")
         made.append(event.id)
     return Answer(tuple(made))
 
@@ -102,6 +110,17 @@ def running_vm(scope: Scope, name: str) -> Vm:
             {"scope": scope.name, "vm": vm.name},
         )
     return vm
+
+
+def refuse_unless_spot(scope: Scope, vm: Vm) -> None:
+    """Preempt: a spot VM is taken away [real]; any other is its owner's to keep."""
+    if not vm.spot:
+        raise NotSpot(
+            f"{vm.name} is not a spot VM, and only those are evicted.",
+            f"Declare it with spot = true in scope '{scope.name}' (`notbefore apply`, or PUT /v1/scopes/SCOPE), "
+            "or `notbefore terminate` it.",
+            {"scope": scope.name, "vm": vm.name},
+        )
 
 
 def chosen_vms(scope: Scope, request: Maintain) -> Sequence[Vm]:

@@ -7,7 +7,7 @@ Rule 3: the next update domain has its turn when the former has ended and rested
 
 from dataclasses import replace
 
-from notbefore.core.approval import holding_terminate, is_auto_approved, releasing_approval
+from notbefore.core.approval import is_auto_approved, is_held, releasing_approval
 from notbefore.core.domains import domains_having_their_turn, has_its_turn, is_planned_platform
 from notbefore.core.draft import Draft
 from notbefore.core.kinds import Status
@@ -28,7 +28,7 @@ def make_visible(draft: Draft, event: Event, why: str) -> Event:
     if event.hidden:
         return draft.move(event, Happening.NO_NOTICE, "the scope gives no events for user operations")
     if event.unplanned:
-        return draft.move(event, Happening.NO_NOTICE, "its host failed: there is no time for notice")
+        return draft.move(event, Happening.NO_NOTICE, f"{why}: there is no time for notice")
     if is_auto_approved(draft.scope, event):
         rule = f"{event.source}:{event.type}"
         return draft.move(event, Happening.AUTO_APPROVED, f"the scope approves {rule} by itself")
@@ -62,7 +62,7 @@ def next_due_ms(scope: Scope, now: Moment) -> int | None:
 def _start_ready(draft: Draft) -> bool:
     for event in draft.scope.events_in(Status.SCHEDULED):
         approval = releasing_approval(draft.scope, event)
-        if approval and not holding_terminate(draft.scope, event, draft.now):
+        if approval and not is_held(draft.scope, event, draft.now):
             draft.move(event, Happening.APPROVED, f"approved by {approval.by}", approval.by)
             return True
         if event.notice and event.notice.has_passed(draft.now):

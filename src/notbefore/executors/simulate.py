@@ -2,13 +2,15 @@
 
 Rule 1: it touches nothing, so carrying an attempt out twice is harmless.
 Rule 2: an impact that a crash cut short goes on from when it began, not from the restart.
+Rule 3: a redeployed VM ends up on another host, when there is one (`moves_vms_by` says which).
 """
 
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from random import Random
 
 from notbefore.core.kinds import EventType
+from notbefore.core.model import Vm
 from notbefore.core.times import SECOND_MS
 from notbefore.ports import Clock, Evidence, Impact, ImpactFailure, Tasks
 
@@ -34,6 +36,10 @@ class Simulation:
         return self.duration_s.get(impact.type, DEFAULT_DURATION_S[impact.type])
 
 
+async def stays_where_it_is(_vm: Vm) -> str | None:
+    return None
+
+
 class SimulatedExecutor:
     name = "simulate"
 
@@ -42,10 +48,15 @@ class SimulatedExecutor:
         self._clock = clock
         self._tasks = tasks
         self._chance = chance
+        self._another_host: Callable[[Vm], Awaitable[str | None]] = stays_where_it_is
 
     def reconfigure(self, simulation: Simulation) -> None:
         """For impacts that begin from now on."""
         self._simulation = simulation
+
+    def moves_vms_by(self, another_host: Callable[[Vm], Awaitable[str | None]]) -> None:
+        """Who knows to which host a VM would be moved."""
+        self._another_host = another_host
 
     async def carry_out(self, impact: Impact) -> Evidence:
         simulation = self._simulation
@@ -56,4 +67,5 @@ class SimulatedExecutor:
             await self._clock.wait(until_ms, bell)
         if self._chance.random() < simulation.failure_rate.get(impact.type, 0.0):
             raise ImpactFailure(f"simulated failure of the {impact.type}")
-        return Evidence(f"simulated {impact.type} took {seconds:g} s")
+        new_host = await self._another_host(impact.vm) if impact.type is EventType.REDEPLOY else None
+        return Evidence(f"simulated {impact.type} took {seconds:g} s", new_host)

@@ -30,7 +30,7 @@ class MetadataApp:
     def __init__(self, service: MetadataService, listeners: dict[tuple[str, int], Listener]) -> None:
         self.service = service
         self.memo = Memo()
-        self.connections = Connections(service.options.limits)
+        self.connections = service.counts.connections = Connections(service.options.limits)
         self._listeners = listeners
         self._default_headers: object = None
         self._default_lines = b""
@@ -39,7 +39,13 @@ class MetadataApp:
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         asked = scope["state"]
         body = Body(asked["head"], receive, self.connections.limits.body_timeout_s)
-        answer = await self.service.answer(asked["head"], asked["verdict"], asked["peer"], body.read)
+        try:
+            answer = await self.service.answer(asked["head"], asked["verdict"], asked["peer"], body.read)
+        except Exception:
+            asked["counted"][500] += 1  # which uvicorn answers, and logs
+            raise
+        if not body.gone:
+            asked["counted"][answer.status] += 1
         await send_answer(answer, body, send)
 
     def _take_options(self, options: MetadataOptions) -> None:

@@ -32,12 +32,14 @@ class Connections:
     def __init__(self, limits: Limits) -> None:
         self.limits = limits
         self.count = 0
+        self.refused = 0
         self._of: dict[object, int] = {}
 
     def admit(self, caller: object) -> bool:
         """Whether one more connection of this caller may stay; if so it is counted."""
         of_caller = self._of.get(caller, 0)
         if self.count >= self.limits.connections_max or of_caller >= self.limits.connections_per_vm_max:
+            self.refused += 1
             return False
         self.count += 1
         self._of[caller] = of_caller + 1

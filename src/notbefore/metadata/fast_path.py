@@ -53,6 +53,7 @@ class FastPath(asyncio.Protocol):
             self._hand_over(data)
             return
         self._transport.write(answer.bytes_with(self._app.default_lines(self._state), close=remembered.close))
+        remembered.counted[answer.status] += 1
         if remembered.close:
             self._transport.close()
         self.deadline_s = self._loop.time() + self._app.connections.limits.idle_timeout_s

@@ -6,7 +6,8 @@ Rule 3: never with the proxy's header, `Prefer` or `Expect`, whose meaning lies 
 Rule 4: cleared when full, so hostile variety can neither grow it nor slow it down.
 """
 
-from dataclasses import dataclass
+from collections import defaultdict
+from dataclasses import dataclass, field
 
 from notbefore.metadata.verdict import RequestHead, Verdict
 
@@ -19,6 +20,8 @@ NEVER_WITH = frozenset((b"x-notbefore-vm", b"prefer", b"expect", b"upgrade", b"c
 class Remembered:
     verdict: Verdict
     close: bool
+    counted: defaultdict[int, int] = field(compare=False)
+    """How often it was answered, by status: the row of its method and route."""
 
 
 class Memo:
@@ -26,7 +29,15 @@ class Memo:
         self._verdicts: dict[bytes, Remembered] = {}
         self.get = self._verdicts.get
 
-    def learn(self, request: bytes, head: RequestHead, verdict: Verdict, *, close: bool) -> None:
+    def learn(
+        self,
+        request: bytes,
+        head: RequestHead,
+        verdict: Verdict,
+        *,
+        close: bool,
+        counted: defaultdict[int, int] | None = None,
+    ) -> None:
         """Remember a request that came as one piece and was one whole message."""
         if len(request) > REQUEST_MAX_BYTES or head.method != "GET":
             return
@@ -34,7 +45,7 @@ class Memo:
             return
         if len(self._verdicts) >= ENTRIES_MAX:
             self._verdicts.clear()
-        self._verdicts[request] = Remembered(verdict, close)
+        self._verdicts[request] = Remembered(verdict, close, defaultdict(int) if counted is None else counted)
 
     def forget(self) -> None:
         """Settings that verdicts depend on have changed."""

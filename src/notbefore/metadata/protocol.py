@@ -110,8 +110,10 @@ class MetadataProtocol(HttpToolsProtocol):
             # The parser keeps a trailer until it ends, and counts no chunk extension: this is their limit.
             self.cut_off()
         elif at_boundary and self._begun == 1 and self._whole:
-            verdict = self.scope["state"]["verdict"]
-            self._metadata.memo.learn(data, self._whole, verdict, close=not self.cycle.keep_alive)
+            asked = self.scope["state"]
+            self._metadata.memo.learn(
+                data, self._whole, asked["verdict"], close=not self.cycle.keep_alive, counted=asked["counted"]
+            )
 
     # -- what the parser says
 
@@ -141,7 +143,13 @@ class MetadataProtocol(HttpToolsProtocol):
             self.deadline_s = None
         head = RequestHead(self.scope["method"], self.scope["raw_path"], self.scope["query_string"], self.headers)
         # The task that answers has not run yet: it finds the verdict and the peer beside the request.
-        self.scope["state"] = {"head": head, "verdict": self._metadata.service.judge(head), "peer": self._peer}
+        service = self._metadata.service
+        self.scope["state"] = {
+            "head": head,
+            "verdict": service.judge(head),
+            "peer": self._peer,
+            "counted": service.counts.row_for(head),
+        }
 
     def on_message_complete(self) -> None:
         super().on_message_complete()
@@ -192,6 +200,7 @@ class MetadataProtocol(HttpToolsProtocol):
 
     def _send_refusal(self, answer: HttpAnswer) -> None:
         self._owed = None
+        self._metadata.service.counts.malformed[answer.status] += 1
         self.transport.write(answer.bytes_with(self._metadata.default_lines(self.server_state), close=True))
         self.deadline_s = self.loop.time() + DRAIN_MAX_S
         if self.transport.can_write_eof():

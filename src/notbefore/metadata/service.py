@@ -6,6 +6,7 @@ Rule 3: 200 and 304 count as *asked*; 400, 403 and 429 do not.
 Not here: bytes and sockets (protocol.py, app.py); no HTTP library is imported, so a simulator can call it.
 """
 
+import logging
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 
@@ -15,6 +16,7 @@ from notbefore.core.requests import ApproveEvents
 from notbefore.metadata import proxy
 from notbefore.metadata.answers import JSON_TYPE, NOT_MODIFIED, HttpAnswer, error
 from notbefore.metadata.connections import Limits
+from notbefore.metadata.counts import Counts
 from notbefore.metadata.identity import Identity, Peer
 from notbefore.metadata.rate import RateLimit
 from notbefore.metadata.verdict import Approve, ReadDocument, RequestHead, Verdict, judge
@@ -33,6 +35,8 @@ BUSY = error(
     429, "Too many requests. Wait a second before the next one; once a second is often enough", (b"retry-after", b"1")
 )
 APPROVED = HttpAnswer(200, (), b"")
+
+log = logging.getLogger("notbefore.metadata")
 
 ReadBody = Callable[[], Awaitable[bytes]]
 
@@ -58,6 +62,7 @@ class MetadataOptions:
 class MetadataService:
     def __init__(self, node: Node, options: MetadataOptions) -> None:
         self._node = node
+        self.counts = Counts()
         self._followers: list[Callable[[MetadataOptions], None]] = []
         self.reconfigure(options)
 
@@ -108,6 +113,8 @@ class MetadataService:
         except BodyRefused as refused:
             return refused.answer
         except Refusal as refusal:
+            self.counts.refusals[refusal.code] += 1
+            log.debug("refused a VM's request: %s", refusal.message, extra=ids_of(known[0], refusal))
             return answer_to_refusal(refusal)
 
     def _known(self, peer: Peer, proxy_header: bytes | None) -> tuple[VmRef, View] | None:
@@ -156,6 +163,10 @@ def vouching(head: RequestHead) -> bytes | None:
     """The proxy's header; given twice it is spoilt, and a spoilt one identifies nobody."""
     values = head.values(proxy.HEADER)
     return b" ".join(values) if values else None
+
+
+def ids_of(caller: VmRef, refusal: Refusal) -> dict[str, str]:
+    return {"scope": caller.scope, "vm": caller.vm, "code": refusal.code}
 
 
 def shortened(sentence: str) -> str:

@@ -68,7 +68,7 @@ def judge(head: RequestHead, *, headerless_post_2017: bool = False) -> Verdict:
         return HEADER_MISSING
     if head.values(b"x-forwarded-for"):
         return FORWARDED
-    if not _is_our_path(head.raw_path):
+    if not is_our_path(head.raw_path):
         return NOT_FOUND
     if head.method not in ("GET", "POST"):
         return WRONG_METHOD
@@ -91,7 +91,7 @@ def _is_2017_sample(head: RequestHead, query: list[tuple[str, str]]) -> bool:
     return head.method == "POST" and is_json and ("api-version", "2017-03-01") in query
 
 
-def _is_our_path(raw_path: bytes) -> bool:
+def is_our_path(raw_path: bytes) -> bool:
     """In any letter case: `/metadata/scheduledEvents` is used in the wild. One trailing slash is tolerated."""
     segments = raw_path.decode("latin-1").removesuffix("/").split("/")
     # Segment by segment: an encoded slash parts nothing (RFC 3986 §2.2).

@@ -6,6 +6,7 @@ Called by: wiring.py, the simulator, `notbefore.testing`.
 from notbefore.ports import Clock, Executor, Ids, Store, Tasks
 from notbefore.runtime.asked import Asked
 from notbefore.runtime.hearing import Hearing
+from notbefore.runtime.hosts import Hosts
 from notbefore.runtime.outbox import Outbox
 from notbefore.runtime.snapshot import Snapshot
 from notbefore.runtime.timer import Timer
@@ -27,8 +28,12 @@ class Node:
         self.turns = Turns(store, self.witness, tasks, self.snapshot, asked)
         self.hearing = Hearing(self.turns, asked, clock, tasks, ids)
         self.asked = asked
+        self.hosts = Hosts(store, self.snapshot, clock, ids)
         self._timer = Timer(self.turns, self.snapshot, self.witness, clock, tasks, ids)
         self._outbox = Outbox(name, self.turns, self.snapshot, store, executor, clock, tasks, ids)
+
+    def impacts_in_hand(self) -> int:
+        return self._outbox.in_hand()
 
     async def start(self) -> None:
         """Load what is there, then let time and effects flow."""

@@ -53,6 +53,10 @@ class Outbox:
         self._left_over: list[str] = []
         snapshot.subscribe(self.offer)
 
+    def in_hand(self) -> int:
+        """Impacts this node is carrying out or reporting."""
+        return len(self._in_hand)
+
     def offer(self, scope: Scope) -> None:
         """Look at a scope's effects: deliver what can go now, come back for what must wait."""
         self._foreign.discard(scope.key)

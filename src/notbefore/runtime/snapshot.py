@@ -2,11 +2,11 @@
 
 Rule 1: a state is applied once, in order of its version; own commits and followed ones take the same path.
 Rule 2: GETs are answered from here and never wait for the store; a document is rendered on first ask.
-Rule 3: whoever must act on a change (timer, outbox) subscribes.
+Rule 3: whoever must act on a change (timer, outbox) subscribes; who keeps documents looks again `on_any_change`.
 """
 
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from typing import Any, NamedTuple
 
 from notbefore.core.errors import StoreUnavailable
@@ -57,12 +57,17 @@ class Snapshot:
         self._addresses: dict[str, tuple[VmRef, ...]] = {}
         self._scope_of_event: dict[str, str] = {}
         self._subscribers: list[Callable[[Scope], None]] = []
+        self._lookers: list[Callable[[], Awaitable[None]]] = []
         self._revision = 0
         self.loaded = False
         self.store_away = False
 
     def subscribe(self, on_change: Callable[[Scope], None]) -> None:
         self._subscribers.append(on_change)
+
+    def on_any_change(self, look: Callable[[], Awaitable[None]]) -> None:
+        """Called whenever anybody may have committed anything, documents included; StoreUnavailable is no news."""
+        self._lookers.append(look)
 
     def view(self, name: str) -> View | None:
         return self.view_by_key(name_key(name))
@@ -93,6 +98,8 @@ class Snapshot:
             try:
                 # Looking comes before waiting: a store that is back is known to be back before its next change.
                 await self._catch_up()
+                for look in self._lookers:
+                    await look()
                 self.store_away = False
                 await self._store.wait_for_changes()
             except StoreUnavailable as away:

@@ -17,12 +17,22 @@ import msgspec
 from notbefore.core.errors import Invalid
 from notbefore.metadata.identity import vm_ref
 from notbefore.settings.proxy_keys import keys_in, refuse_bad_keys
-from notbefore.settings.shape import ControlSettings, MetadataSettings, Section, Settings, is_section, value_at
-from notbefore.settings.toml_lines import KeyPath
+from notbefore.settings.shape import (
+    NO_SINK,
+    ControlSettings,
+    HistorySettings,
+    MetadataSettings,
+    Section,
+    Settings,
+    is_section,
+    value_at,
+)
 from notbefore.sockets import parse_address
+from notbefore.toml_lines import KeyPath
 
 LOG_FORMATS = ("text", "json")
 LOG_LEVELS = ("debug", "info", "warning", "error")
+KEEP_DAYS_MAX = 36_500
 # What must not be below zero, and what must be above it.
 NOT_NEGATIVE = (("metadata", "rate_limit_per_s"), ("metadata", "first_call_delay_s"))
 TIMEOUTS = tuple(("metadata", "limits", name) for name in ("head_timeout_s", "body_timeout_s", "idle_timeout_s"))
@@ -98,6 +108,7 @@ def value_problems(settings: Settings) -> Iterator[Problem]:
     yield from _number_problems(settings)
     yield from _address_problems(settings)
     yield from _key_problems(settings.metadata)
+    yield from _history_problems(settings.history)
 
 
 def _word_problems(settings: Settings) -> Iterator[Problem]:
@@ -152,6 +163,17 @@ def _certificate_problems(control: ControlSettings) -> Iterator[Problem]:
         yield Problem(("control", alone), "tls_cert and tls_key go together")
     elif certificate := control.certificate:
         yield from _refused(lambda _: certificate.refuse_if_bad(), control.tls_cert, ("control", "tls_cert"))
+
+
+def _history_problems(history: HistorySettings) -> Iterator[Problem]:
+    if not 0 <= history.keep_days <= KEEP_DAYS_MAX:
+        yield Problem(("history", "keep_days"), f"it is 0 (for ever) to {KEEP_DAYS_MAX}, not {history.keep_days}")
+    elif history.keep_days and not history.sink:
+        yield Problem(
+            ("history", "sink"),
+            "with keep_days set, old records are deleted: name a directory to keep them in first, "
+            f'or "{NO_SINK}" to let them go',
+        )
 
 
 def _refused(parse: Any, text: str, path: KeyPath) -> Iterator[Problem]:

@@ -10,7 +10,7 @@ import msgspec
 from notbefore.core.errors import Invalid
 from notbefore.settings.checks import Problem
 from notbefore.settings.shape import Settings, is_section, leaves_of
-from notbefore.settings.toml_lines import KeyPath, line_of, lines_of_keys
+from notbefore.toml_lines import KeyPath, line_of, lines_of_keys
 
 ENV_PREFIX = "NOTBEFORE_"
 FLAGS: Mapping[str, tuple[str, ...]] = {

@@ -14,6 +14,8 @@ from notbefore.settings.proxy_keys import key_bytes
 from notbefore.state_dir import default_state_dir
 from notbefore.tls import Certificate
 
+NO_SINK = "none"
+
 
 class Section(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A table of the file."""
@@ -83,6 +85,16 @@ class ClockSettings(Section, frozen=True):
     kind: str = "real"
 
 
+class HistorySettings(Section, frozen=True):
+    keep_days: int = 0
+    sink: str = ""
+
+    @property
+    def directory(self) -> Path | None:
+        """Where old records go; nowhere when they may be let go, or are kept for ever."""
+        return Path(self.sink).expanduser() if self.sink not in ("", NO_SINK) else None
+
+
 class LogSettings(Section, frozen=True):
     format: str = "text"
     level: str = "info"
@@ -96,6 +108,7 @@ class Settings(Section, frozen=True):
     store: StoreSettings = StoreSettings()
     executor: ExecutorSettings = ExecutorSettings()
     clock: ClockSettings = ClockSettings()
+    history: HistorySettings = HistorySettings()
     log: LogSettings = LogSettings()
 
     @property

@@ -7,12 +7,13 @@ Implements: ports.Store. One per process.
 
 from collections.abc import Callable, Mapping, Sequence
 from random import Random
+from typing import TypeVar
 
 from notbefore.core.errors import StoreUnavailable
 from notbefore.core.history import HistoryRecord
 from notbefore.core.model import Scope
-from notbefore.ports import HistoryQuery, OutcomeUnknown, Stored, StoredRecord, VersionConflict
-from notbefore.simulation.disk import Disk, Write
+from notbefore.ports import Document, HistoryQuery, OutcomeUnknown, Stored, StoredRecord, VersionConflict
+from notbefore.simulation.disk import Disk, Put, Write
 from notbefore.simulation.scheduler import MS_US, SECOND_US, Scheduler, Wake
 from notbefore.simulation.trouble import Trouble
 
@@ -21,6 +22,7 @@ SLOW_US = (100 * MS_US, 4 * SECOND_US)
 LATE_US = (1 * MS_US, 8 * SECOND_US)
 FEED_US = (1 * MS_US, 50 * MS_US)
 UNKNOWN_AFTER_US = 2 * SECOND_US
+T = TypeVar("T")
 
 
 class Connection:
@@ -59,20 +61,40 @@ class Connection:
 
     async def commit(self, scope: Scope, expected_version: int, record: HistoryRecord | None) -> Stored:
         write = Write(scope, expected_version, record, self._process, self._scheduler.now_us)
+        return await self._written(lambda: self._disk.take(write))
+
+    async def documents(self, kind: str) -> Sequence[Document]:
+        await self._travel()
+        self._fail_now_and_then()
+        found = sorted((key, one) for (of, key), one in self._disk.documents.items() if of == kind)
+        await self._travel()
+        return [document for _, document in found]
+
+    async def put_document(
+        self, kind: str, key: str, body: bytes | None, expected_version: int, record: HistoryRecord | None
+    ) -> Document | None:
+        put = Put(kind, key, body, expected_version, record, self._process)
+        return await self._written(lambda: self._disk.put(put))
+
+    async def retire(self, revisions: Sequence[int]) -> None:
+        await self._written(lambda: self._disk.retire(revisions, self._process))
+
+    async def _written(self, write: Callable[[], T]) -> T:
+        """One write with all that can befall it on its way there and back."""
         if self._strikes(Trouble.CRASH_BEFORE_COMMIT):
             await self._die()
         await self._travel()
         if self._strikes(Trouble.CONFLICTS):
             raise VersionConflict
         await self._maybe_lose(write)
-        stored = self._disk.take(write)
+        written = write()
         if self._strikes(Trouble.CRASH_AFTER_COMMIT):
             await self._die()
         if self._strikes(Trouble.UNKNOWN_WRITTEN):
             await self._scheduler.sleep(self._chance.randrange(UNKNOWN_AFTER_US))
             raise OutcomeUnknown
         await self._pause()
-        return stored
+        return written
 
     async def changes_after(self, revision: int, limit: int) -> Sequence[Stored]:
         await self._travel()
@@ -98,7 +120,7 @@ class Connection:
     async def close(self) -> None:
         self._disk.unfollow(self.on_commit)
 
-    async def _maybe_lose(self, write: Write) -> None:
+    async def _maybe_lose(self, write: Callable[[], object]) -> None:
         """Two ways in which a write's outcome stays unknown: it never comes, or it comes when nobody waits for it."""
         if self._strikes(Trouble.UNKNOWN_LOST):
             await self._scheduler.sleep(self._chance.randrange(UNKNOWN_AFTER_US))
@@ -108,9 +130,9 @@ class Connection:
             await self._scheduler.sleep(self._chance.randrange(UNKNOWN_AFTER_US))
             raise OutcomeUnknown
 
-    def _arrive_late(self, write: Write) -> None:
+    def _arrive_late(self, write: Callable[[], object]) -> None:
         try:
-            self._disk.take(write)
+            write()
         except VersionConflict:
             return
 

@@ -12,10 +12,12 @@ from notbefore.core.errors import REFUSALS, Refusal
 from notbefore.core.kinds import EventType, Status
 from notbefore.core.lifecycle import TRANSITIONS
 from notbefore.simulation.guests import HABITS_BY_NAME
-from notbefore.simulation.plan import OPERATOR_WORDS
+from notbefore.simulation.plan import KEEPER_WORDS, OPERATOR_WORDS
 from notbefore.simulation.scheduler import SECOND_US
 from notbefore.simulation.steps import (
     Committed,
+    HandAnswered,
+    HistoryRetired,
     ImpactBegan,
     ImpactOver,
     OperatorAnswered,
@@ -29,7 +31,11 @@ NEAR_US = 60 * SECOND_US
 STATUSES_TO_VMS = (200, 304, 400, 403, 429, 503)
 # What no run can reach, and why.
 EXPLAINED: Mapping[str, str] = {
-    "refusal unauthorized": "tokens are the control API's matter, which is not simulated",
+    "refusal unauthorized": "tokens are asked for by the control API, which is not simulated",
+    "refusal forbidden": "roles are the control API's matter, which is not simulated",
+    "refusal too_many_attempts": "wrong tokens are slowed down by the control API, which is not simulated",
+    "refusal too_many_streams": "streams are the control API's matter, which is not simulated",
+    "refusal sink_unavailable": "nobody is refused for it: retention tries again (trouble sink away)",
 }
 
 Reached = Counter[str]
@@ -43,7 +49,8 @@ def rows() -> list[str]:
         *(f"impact {kind} {end}" for kind in EventType for end in ("done", "failed", "retried", "taken over")),
         *(f"answer to a VM {status}" for status in STATUSES_TO_VMS),
         *(f"habit {habit}" for habit in HABITS_BY_NAME),
-        *(f"operator {word}" for word in OPERATOR_WORDS),
+        *(f"operator {word}" for word in (*OPERATOR_WORDS, *KEEPER_WORDS)),
+        "history retired",
         *(f"trouble {trouble}" for trouble in Trouble),
         *(pair(one, other) for one, other in combinations_with_replacement(Trouble, 2)),
     ]
@@ -62,6 +69,23 @@ def pair(one: Trouble, other: Trouble) -> str:
     return f"pair {first} + {second}"
 
 
+def row_of(step: Step) -> str | None:
+    """The one row that a step of few words reaches, if any."""
+    match step:
+        case ImpactBegan(impact=impact) if impact.earlier_attempts:
+            return f"impact {impact.type} taken over"
+        case ImpactOver(impact=impact):
+            return f"impact {impact.type} {'done' if step.evidence else 'failed'}"
+        case VmAnswered():
+            return f"answer to a VM {step.answer.status}"
+        case OperatorAnswered(answer=Refusal() as refusal) | HandAnswered(refusal=Refusal() as refusal):
+            return f"refusal {refusal.code}"
+        case HistoryRetired():
+            return "history retired"
+        case _:
+            return None
+
+
 class Coverage:
     def __init__(self) -> None:
         self.reached: Reached = Counter()
@@ -72,20 +96,11 @@ class Coverage:
         match step:
             case Committed():
                 self._see_commit(step)
-            case ImpactBegan(impact=impact):
-                if impact.earlier_attempts:
-                    self.reached[f"impact {impact.type} taken over"] += 1
-            case ImpactOver(impact=impact):
-                self.reached[f"impact {impact.type} {'done' if step.evidence else 'failed'}"] += 1
-            case VmAnswered():
-                self.reached[f"answer to a VM {step.answer.status}"] += 1
-            case OperatorAnswered():
-                if isinstance(step.answer, Refusal):
-                    self.reached[f"refusal {step.answer.code}"] += 1
             case TroubleChanged():
                 self._see_trouble(Trouble(step.trouble), step)
             case _:
-                pass
+                if row := row_of(step):
+                    self.reached[row] += 1
 
     def note(self, row: str) -> None:
         self.reached[row] += 1

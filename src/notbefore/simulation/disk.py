@@ -5,13 +5,13 @@ Rule 2: scopes pass through the stores' own encoding on their way in, so nothing
 Not here: how a process reaches it, and what goes wrong on the way (connection.py).
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from notbefore.core.history import HistoryRecord
 from notbefore.core.model import Scope, name_key
-from notbefore.ports import HistoryQuery, Stored, StoredRecord, VersionConflict
+from notbefore.ports import Document, HistoryQuery, Stored, StoredRecord, VersionConflict
 from notbefore.simulation.scheduler import Scheduler
-from notbefore.simulation.steps import Committed, Step
+from notbefore.simulation.steps import Committed, DocumentPut, HistoryRetired, Step
 from notbefore.stores.codec import decode_record, decode_scope, encode_record, encode_scope
 
 
@@ -22,6 +22,7 @@ class Disk:
         self._revision = 0
         self._followers: list[Callable[[], None]] = []
         self.scopes: dict[str, Stored] = {}
+        self.documents: dict[tuple[str, str], Document] = {}
         self.records: list[StoredRecord] = []
 
     def follow(self, on_commit: Callable[[], None]) -> None:
@@ -45,21 +46,60 @@ class Disk:
                 self._scheduler.now_us, write.process, write.asked_us, known.scope if known else None, scope, record
             )
         )
+        self._notify()
+        return stored
+
+    def put(self, put: "Put") -> Document | None:
+        known = self.documents.get((put.kind, put.key))
+        if (known.version if known else 0) != put.expected_version:
+            raise VersionConflict
+        self._revision += 1
+        record = decode_record(put.record) if put.record else None
+        document = None
+        if put.body is None:
+            self.documents.pop((put.kind, put.key), None)
+        else:
+            document = Document(put.kind, put.key, self._revision, self._revision, put.body)
+            self.documents[put.kind, put.key] = document
+        if record:
+            self.records.append(StoredRecord(self._revision, record))
+        self._tell(DocumentPut(self._scheduler.now_us, put.process, put.kind, put.key, put.body, record))
+        self._notify()
+        return document
+
+    def retire(self, revisions: Sequence[int], process: str) -> None:
+        going = set(revisions)
+        gone = tuple(one for one in self.records if one.revision in going)
+        self.records = [one for one in self.records if one.revision not in going]
+        self._tell(HistoryRetired(self._scheduler.now_us, process, gone))
+
+    def _notify(self) -> None:
         for on_commit in self._followers:
             on_commit()
-        return stored
 
     def changes_after(self, revision: int, limit: int) -> list[Stored]:
         newer = sorted((s.revision, key) for key, s in self.scopes.items() if s.revision > revision)
         return [self.scopes[key] for _, key in newer[:limit]]
 
     def history(self, query: HistoryQuery) -> list[StoredRecord]:
-        found = [one for one in self.records if one.revision > query.after and is_asked_for(one.record, query)]
+        found = [one for one in self.records if is_between(one, query) and is_asked_for(one.record, query)]
         return found[-query.limit :] if query.newest else found[: query.limit]
+
+
+def is_between(stored: StoredRecord, query: HistoryQuery) -> bool:
+    before, since_ms, until_ms = query.before, query.since_ms, query.until_ms
+    return (
+        stored.revision > query.after
+        and (before is None or stored.revision < before)
+        and (since_ms is None or stored.record.at_ms >= since_ms)
+        and (until_ms is None or stored.record.at_ms <= until_ms)
+    )
 
 
 def is_asked_for(record: HistoryRecord, query: HistoryQuery) -> bool:
     if query.scope is not None and name_key(record.scope) != name_key(query.scope):
+        return False
+    if query.scopes is not None and name_key(record.scope) not in map(name_key, query.scopes):
         return False
     events = [change.event for change in record.changes if change.event]
     of_event = query.event_id is None or any(event.id == query.event_id.upper() for event in events)
@@ -81,3 +121,23 @@ class Write:
         self.asked_us = asked_us
         if decode_scope(self.body) != scope:
             raise AssertionError(f"scope {scope.name} is not what its stored form says")
+
+
+class Put:
+    """One compare-and-set of a document on its way to the disk."""
+
+    def __init__(
+        self,
+        kind: str,
+        key: str,
+        body: bytes | None,
+        expected_version: int,
+        record: HistoryRecord | None,
+        process: str,
+    ) -> None:
+        self.kind = kind
+        self.key = key
+        self.body = body
+        self.expected_version = expected_version
+        self.record = encode_record(record) if record else b""
+        self.process = process

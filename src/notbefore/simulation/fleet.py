@@ -11,14 +11,17 @@ from random import Random
 from typing import Any, TypeVar
 from uuid import UUID
 
+from notbefore.control.token_book import TokenBook
 from notbefore.core.errors import Refusal
 from notbefore.core.requests import Request
+from notbefore.core.times import HOUR_MS
 from notbefore.metadata.answers import HttpAnswer
 from notbefore.metadata.identity import Peer
 from notbefore.metadata.service import MetadataOptions, MetadataService
 from notbefore.metadata.verdict import RequestHead
 from notbefore.ports import Evidence, Impact
 from notbefore.runtime.node import Node
+from notbefore.runtime.retention import Retention
 from notbefore.runtime.turn import Taken
 from notbefore.simulation.connection import SLOW_US, Connection
 from notbefore.simulation.disk import Disk
@@ -27,9 +30,11 @@ from notbefore.simulation.hypervisor import Hands
 from notbefore.simulation.machine_clock import MachineClock
 from notbefore.simulation.scheduler import SECOND_US, Process, Scheduler, Wake
 from notbefore.simulation.sim_tasks import SimTasks
+from notbefore.simulation.sink import SimSink
 from notbefore.simulation.steps import ClockStepped, ProcessEnded, ProcessLoaded, Step, TroubleChanged
 from notbefore.simulation.trouble import OF_EXECUTORS, Trouble
 
+KEEP_HISTORY_MS = 6 * HOUR_MS
 DEATH_NOTICED_US = 10 * SECOND_US
 # What set out while the store was slow may arrive that long after.
 STILL_UNDER_WAY_US = SLOW_US[1]
@@ -45,6 +50,8 @@ class Server:
     connection: Connection
     node: Node
     service: MetadataService
+    tokens: TokenBook
+    retention: Retention
     unanswered: dict[Wake, None] = field(default_factory=dict)
 
 
@@ -98,10 +105,14 @@ class Fleet:
         hands = Hands(
             name, self._scheduler, chance, lambda trouble: trouble in machine.troubles, self._tell, self._repeated
         )
-        ids = ids_from(chance)
-        node = Node(name, connection, hands, machine.clock, SimTasks(self._scheduler, process), ids)
+        tasks = SimTasks(self._scheduler, process)
+        node = Node(name, connection, hands, machine.clock, tasks, ids_from(chance))
         service = MetadataService(node, MetadataOptions())
-        machine.server = Server(process, facts, connection, node, service)
+        tokens = TokenBook(connection, machine.clock, tasks.lock(), node.ids, "the admin's")
+        node.snapshot.on_any_change(tokens.look)
+        sink = SimSink(name, self._scheduler, chance, lambda trouble: trouble in machine.troubles, self._tell)
+        retention = Retention(name, connection, sink, node.snapshot, machine.clock, tasks, KEEP_HISTORY_MS)
+        machine.server = Server(process, facts, connection, node, service, tokens, retention)
         self._judge_calm(machine)
         self._scheduler.spawn(process, "start", self._begin(machine, machine.server))
 
@@ -185,26 +196,30 @@ class Fleet:
     def suffers(self, server: Server, trouble: Trouble) -> bool:
         return trouble in self.machines[server.facts.machine].troubles
 
-    async def ask(self, server: Server, head: RequestHead, body: bytes, peer: Peer) -> HttpAnswer | None:
+    async def ask(
+        self, server: Server, head: RequestHead, body: bytes, peer: Peer, tell: Callable[[HttpAnswer], None]
+    ) -> HttpAnswer | None:
         async def read_body() -> bytes:
             return body
 
         async def answered() -> HttpAnswer:
             return await server.service.answer(head, server.service.judge(head), peer, read_body)
 
-        return await self._inside(server, answered())
+        return await self.inside(server, answered(), tell)
 
-    async def order(self, server: Server, request: Request) -> Taken | Refusal | None:
+    async def order(
+        self, server: Server, request: Request, tell: Callable[[Taken | Refusal], None]
+    ) -> Taken | Refusal | None:
         async def taken() -> Taken | Refusal:
             try:
                 return await server.node.turns.take(request)
             except Refusal as refusal:
                 return refusal
 
-        return await self._inside(server, taken())
+        return await self.inside(server, taken(), tell)
 
-    async def _inside(self, server: Server, work: Coroutine[Any, Any, T]) -> T | None:
-        """Do it inside the process; None when the process ended before it was done."""
+    async def inside(self, server: Server, work: Coroutine[Any, Any, T], tell: Callable[[T], None]) -> T | None:
+        """Do it inside the process, which tells when it is done; None when the process ended before that."""
         if not server.process.alive:
             work.close()
             return None
@@ -213,6 +228,8 @@ class Fleet:
 
         async def run() -> None:
             results.append(await work)
+            # In the same breath: what other tasks of the process do next comes after this answer.
+            tell(results[0])
             done.set()
 
         server.unanswered[done] = None
@@ -228,10 +245,12 @@ class Fleet:
     async def _begin(self, machine: Machine, server: Server) -> None:
         try:
             await server.node.start()
+            await server.tokens.look()
         except Refusal as refusal:
             why = f"could not start: {refusal.message}"
             self._scheduler.after(0, lambda: self._if_still(machine, server, why))
             return
+        self._scheduler.spawn(server.process, "retention", server.retention.run())
         server.facts.loaded_us = self._scheduler.now_us
         server.facts.loaded_wall_ms = machine.clock.wall_ms()
         self._tell(ProcessLoaded(self._scheduler.now_us, server.facts.name))

@@ -182,11 +182,14 @@ class Guest:
             return None
         process = server.facts.name
         self._tell(VmAsked(asked_us, process, self.ref, self.address, head, body))
-        answer = await self._fleet.ask(server, head, body, Peer(LISTENER, self.address))
+
+        def tell(answer: HttpAnswer) -> None:
+            now_us = self._scheduler.now_us
+            self._tell(VmAnswered(now_us, process, asked_us, self.ref, self.address, head, body, answer))
+
+        answer = await self._fleet.ask(server, head, body, Peer(LISTENER, self.address), tell)
         if answer is None:
             return None
-        now_us = self._scheduler.now_us
-        self._tell(VmAnswered(now_us, process, asked_us, self.ref, self.address, head, body, answer))
         lost = self._fleet.suffers(server, Trouble.ANSWER_LOST) and self._chance.random() < 0.5
         return None if lost else answer
 

@@ -28,6 +28,7 @@ from notbefore.core.requests import (
 )
 from notbefore.core.scope_settings import ScopeSettings
 from notbefore.ports import Evidence, Impact
+from notbefore.runtime.turn import Taken
 from notbefore.simulation.disk import Disk
 from notbefore.simulation.fleet import Fleet, Server, ids_from
 from notbefore.simulation.hypervisor import HOSTS
@@ -68,13 +69,17 @@ class Operators:
     async def _send(self, request: Request, chance: Random) -> None:
         for _ in range(TRIES):
             server = self._some_server(chance)
-            answer = await self._fleet.order(server, request) if server else None
-            if server is not None and answer is not None:
-                known = answer if isinstance(answer, Refusal) else answer.answer
-                self._tell(OperatorAnswered(self._scheduler.now_us, server.facts.name, request, known))
-                if not isinstance(answer, StoreUnavailable):
-                    return
+            answer = await self._fleet.order(server, request, self._telling(server, request)) if server else None
+            if answer is not None and not isinstance(answer, StoreUnavailable):
+                return
             await self._scheduler.sleep(chance.randrange(1, 20) * SECOND_US)
+
+    def _telling(self, server: Server, request: Request) -> Callable[[Taken | Refusal], None]:
+        def tell(answer: Taken | Refusal) -> None:
+            known = answer if isinstance(answer, Refusal) else answer.answer
+            self._tell(OperatorAnswered(self._scheduler.now_us, server.facts.name, request, known))
+
+        return tell
 
     def _some_server(self, chance: Random) -> Server | None:
         working = self._fleet.working
@@ -126,7 +131,13 @@ class Operators:
         layout = Random(f"{name}/{chance.choice((0, 0, 0, 1))}")
         domains, hosts = layout.choice((1, 2, 3)), layout.choice((1, 2, 3))
         return tuple(
-            Vm(vm, n % domains, host=("", *HOSTS)[(n // 2) % hosts], addresses=(address_of(self._plan, name, n),))
+            Vm(
+                vm,
+                n % domains,
+                host=("", *HOSTS)[(n // 2) % hosts],
+                addresses=(address_of(self._plan, name, n),),
+                spot=layout.random() < 0.7,
+            )
             for n, vm in enumerate(vm_names(self._plan, name))
         )
 
@@ -226,7 +237,7 @@ class Operators:
         return chance.choice((*names * 4, *(name.upper() for name in names), "nobody"))
 
     def _some_not_before(self, chance: Random) -> int | None:
-        ahead_s = chance.choice((None, None, None, None, 1, 901, 1800, 5400))
+        ahead_s = chance.choice((None, None, None, None, 1, 901, 1800, 5400, 30_000))
         working = self._fleet.working
         return working[0].node.clock.now().wall_ms + ahead_s * 1000 if ahead_s and working else None
 

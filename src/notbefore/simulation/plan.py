@@ -13,7 +13,7 @@ from notbefore.simulation.scheduler import SECOND_US
 from notbefore.simulation.trouble import Trouble
 
 HOUR_US = 3600 * SECOND_US
-EPISODES_PER_HOUR = 8
+EPISODES_PER_HOUR = 5
 EPISODE_US = 20 * 60 * SECOND_US
 SCOPE_NAMES = ("shop", "bank", "Mail", "wiki")
 # How often each word of operators.py comes up.
@@ -31,6 +31,8 @@ OPERATOR_WORDS = {
     "declare_nonsense": 1,
     "say_it_again": 1,
 }
+KEEPER_WORDS = {"declare_host": 2, "remove_host": 1, "create_token": 2, "revoke_token": 2, "show_token": 1}
+KEEPERS = "keepers"
 TROUBLES = {
     **dict.fromkeys(Trouble, 2),
     Trouble.CRASH: 3,
@@ -85,9 +87,11 @@ def episode(chance: Random, end_us: int, scopes: Sequence[str], machines: Sequen
     favourite = chance.choice(scopes)
     when = some_time(chance, begin_us)
     words = chance.choices(*weighed(OPERATOR_WORDS), k=chance.choice((1, 2, 2, 3, 4, 5)))
+    kept = chance.choices(*weighed(KEEPER_WORDS), k=chance.choice((0, 1, 1, 2)))
     troubles = chance.choices(*weighed(TROUBLES), k=chance.choice(TROUBLES_PER_EPISODE))
     return [
         *((when(), word, favourite if chance.random() < 0.8 else chance.choice(scopes)) for word in words),
+        *((when(), word, KEEPERS) for word in kept),
         *((when(), trouble, chance.choice(machines)) for trouble in troubles),
     ]
 

@@ -13,7 +13,7 @@ from notbefore.core.model import Scope
 from notbefore.core.requests import Request
 from notbefore.metadata.answers import HttpAnswer
 from notbefore.metadata.verdict import RequestHead
-from notbefore.ports import Evidence, Impact
+from notbefore.ports import Evidence, Impact, StoredRecord
 from notbefore.runtime.snapshot import VmRef
 
 
@@ -31,6 +31,52 @@ class Committed(Step):
     before: Scope | None
     after: Scope
     record: HistoryRecord | None
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentPut(Step):
+    """The store took a document beside the scopes, or its removal (no body)."""
+
+    process: str
+    kind: str
+    key: str
+    body: bytes | None
+    record: HistoryRecord | None
+
+
+@dataclass(frozen=True, slots=True)
+class HistoryKept(Step):
+    """The sink has these records on disk."""
+
+    process: str
+    records: tuple[StoredRecord, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class HistoryRetired(Step):
+    """These records left the store."""
+
+    process: str
+    records: tuple[StoredRecord, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class HandAnswered(Step):
+    """What an operator's word on hosts and tokens came to; None when it was done."""
+
+    process: str
+    word: str
+    name: str
+    refusal: Refusal | None
+
+
+@dataclass(frozen=True, slots=True)
+class TokenShown(Step):
+    """Somebody showed a token's secret to a process: whether it opens anything there."""
+
+    process: str
+    name: str
+    opens: bool
 
 
 @dataclass(frozen=True, slots=True)

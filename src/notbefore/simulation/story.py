@@ -16,13 +16,18 @@ from notbefore.simulation.scheduler import SECOND_US
 from notbefore.simulation.steps import (
     ClockStepped,
     Committed,
+    DocumentPut,
     Ended,
+    HandAnswered,
+    HistoryKept,
+    HistoryRetired,
     ImpactBegan,
     ImpactOver,
     OperatorAnswered,
     ProcessEnded,
     ProcessLoaded,
     Step,
+    TokenShown,
     TroubleChanged,
     VmAnswered,
     VmAsked,
@@ -109,8 +114,25 @@ def impact_over(step: ImpactOver) -> str:
     return f"{step.process} hears of {step.impact.attempt_id}: {end}"
 
 
+def document_put(step: DocumentPut) -> str:
+    put = f"puts {crc32(step.body):08x}" if step.body is not None else "removes it"
+    return f"{step.process} {put}: {step.kind} {step.key}"
+
+
+def hand_answered(step: HandAnswered) -> str:
+    return f"{step.process} answers {step.word} {step.name}: {step.refusal.code if step.refusal else 'done'}"
+
+
 WORDS: Mapping[type[Step], Callable[[Any], tuple[str, str]]] = {
     Committed: lambda step: (step.after.key, committed(step)),
+    DocumentPut: lambda step: (EVERYBODY, document_put(step)),
+    HistoryKept: lambda step: (EVERYBODY, f"{step.process} keeps {len(step.records)} records in the sink"),
+    HistoryRetired: lambda step: (EVERYBODY, f"{step.process} retires {len(step.records)} records"),
+    HandAnswered: lambda step: (EVERYBODY, hand_answered(step)),
+    TokenShown: lambda step: (
+        EVERYBODY,
+        f"{step.process}: the token {step.name} opens {'it' if step.opens else 'nothing'}",
+    ),
     ImpactBegan: lambda step: (step.impact.scope.casefold(), impact_began(step)),
     ImpactOver: lambda step: (step.impact.scope.casefold(), impact_over(step)),
     VmAsked: lambda step: (step.vm.scope, f"{step.process} hears {step.vm.vm} from {step.address}"),

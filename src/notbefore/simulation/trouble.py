@@ -20,12 +20,13 @@ class Trouble(StrEnum):
     STALL = "process stalls"
     STEP_FORWARD = "clock steps forward"
     STEP_BACK = "clock steps back"
-    # -- The executors that a process drives.
+    # -- What a process drives: executors, and the sink of its history.
     SLOW_EXECUTOR = "slow executor"
     FAILING_EXECUTOR = "failing executor"
     LYING_EXECUTOR = "lying executor"
     BREAKING_EXECUTOR = "executor breaks down"
     ANSWERING_TWICE = "executor answers twice"
+    SINK_AWAY = "sink away"
     # -- The network between a VM and a process.
     ANSWER_LOST = "answer to a VM lost"
 
@@ -50,5 +51,6 @@ OF_EXECUTORS = frozenset(
         Trouble.LYING_EXECUTOR,
         Trouble.BREAKING_EXECUTOR,
         Trouble.ANSWERING_TWICE,
+        Trouble.SINK_AWAY,
     }
 )

@@ -6,14 +6,14 @@ Called by: seeds.py, shrink.py.
 """
 
 import logging
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from random import Random
 
 from notbefore.core.kinds import Status
-from notbefore.ports import Stored
+from notbefore.ports import Document, Stored, StoredRecord
 from notbefore.runtime.snapshot import VmRef
 from notbefore.simulation.addresses import Addresses
 from notbefore.simulation.coverage import Coverage, Reached
@@ -21,10 +21,11 @@ from notbefore.simulation.disk import Disk
 from notbefore.simulation.facts import ProcessFacts
 from notbefore.simulation.fleet import Fleet, Machine
 from notbefore.simulation.guests import Guest
+from notbefore.simulation.keepers import Keepers
 from notbefore.simulation.laws.all import all_laws
 from notbefore.simulation.laws.law import Violation
 from notbefore.simulation.operators import Operators, address_of, vm_names
-from notbefore.simulation.plan import HOUR_US, Act, Plan, planned
+from notbefore.simulation.plan import HOUR_US, KEEPERS, Act, Plan, planned
 from notbefore.simulation.scheduler import MS_US, SECOND_US, Scheduler
 from notbefore.simulation.steps import Committed, Ended, Step, TroubleChanged
 from notbefore.simulation.story import Story
@@ -67,6 +68,7 @@ class World:
         self._disk = Disk(self._scheduler, self.happen)
         self._fleet = Fleet(nodes, str(seed), self._scheduler, self._disk, self.happen)
         self._operators = Operators(self.plan, self._scheduler, self._fleet, self._disk, self.happen)
+        self._keepers = Keepers(self._scheduler, self._fleet, self.happen)
         self._addresses = Addresses()
         self._guests = self._made_guests()
 
@@ -79,6 +81,14 @@ class World:
     @property
     def scopes(self) -> Mapping[str, Stored]:
         return self._disk.scopes
+
+    @property
+    def documents(self) -> Mapping[tuple[str, str], Document]:
+        return self._disk.documents
+
+    @property
+    def records(self) -> Sequence[StoredRecord]:
+        return self._disk.records
 
     @property
     def processes(self) -> Mapping[str, ProcessFacts]:
@@ -192,6 +202,9 @@ class World:
             machine = self._fleet.machines[act.whom]
             at_us = self._worst_time_us(machine, chance) if chance.random() < 0.4 else self._scheduler.now_us
             self._scheduler.at(at_us, lambda: self._befall(machine, Trouble(act.word), chance))
+        elif act.whom == KEEPERS:
+            self.coverage.note(f"operator {act.word}")
+            self._scheduler.spawn(self._fleet.world, act.word, self._keepers.carry_out(act))
         else:
             self.coverage.note(f"operator {act.word}")
             self._scheduler.spawn(self._fleet.world, act.word, self._operators.carry_out(act))

@@ -8,12 +8,14 @@ from notbefore.simulation.laws.history import History
 from notbefore.simulation.laws.impacts import Impacts
 from notbefore.simulation.laws.incarnation import Incarnation
 from notbefore.simulation.laws.isolation import Isolation
+from notbefore.simulation.laws.keeping import Keeping
 from notbefore.simulation.laws.law import Law
 from notbefore.simulation.laws.ledger import Ledger
 from notbefore.simulation.laws.listening import ListeningScopes
 from notbefore.simulation.laws.liveness import Liveness
 from notbefore.simulation.laws.notice import Notice
 from notbefore.simulation.laws.rate import Rate
+from notbefore.simulation.laws.retention import Retention
 from notbefore.simulation.laws.starts import Starts
 from notbefore.simulation.laws.streams import Streams
 from notbefore.simulation.laws.turns import Turns
@@ -37,4 +39,6 @@ def all_laws() -> tuple[Law, ...]:
         Rate(ledger),
         Liveness(ledger),
         Turns(ledger),
+        Retention(),
+        Keeping(),
     )

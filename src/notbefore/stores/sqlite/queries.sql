@@ -12,6 +12,21 @@ SELECT key, version, revision, checksum, body FROM aggregate
 WHERE +kind = 'scope' AND revision > :after
 ORDER BY revision LIMIT :limit
 
+-- name: documents
+SELECT kind, key, version, revision, checksum, body FROM aggregate WHERE kind = :kind ORDER BY key
+
+-- name: document_version
+SELECT version FROM aggregate WHERE kind = :kind AND key = :key
+
+-- name: put_document
+INSERT INTO aggregate (kind, key, version, revision, checksum, body)
+VALUES (:kind, :key, :version, :revision, :checksum, :body)
+ON CONFLICT (kind, key) DO UPDATE SET
+  version = excluded.version, revision = excluded.revision, checksum = excluded.checksum, body = excluded.body
+
+-- name: remove_document
+DELETE FROM aggregate WHERE kind = :kind AND key = :key
+
 -- name: bump_revision
 UPDATE revision_counter SET revision = revision + 1
 
@@ -30,13 +45,34 @@ INSERT INTO history (revision, scope, at_ms, checksum, body) VALUES (:revision, 
 -- name: append_history_event
 INSERT INTO history_event (event_id, revision, status) VALUES (:event_id, :revision, :status)
 
--- The next seven are the parts of one query: the first, then the conditions asked for, then an order.
+-- name: record_at
+SELECT revision, scope, at_ms, checksum, body FROM history WHERE revision = :revision
+
+-- name: retire_record
+DELETE FROM history WHERE revision = :revision
+
+-- name: retire_record_event
+DELETE FROM history_event WHERE event_id = :event_id AND revision = :revision
+
+-- The next ten are the parts of one query: the first, then the conditions asked for, then an order.
 
 -- name: history
 SELECT revision, scope, at_ms, checksum, body FROM history WHERE revision > :after
 
 -- name: history_of_scope
 AND scope = :scope
+
+-- name: history_of_scopes
+AND scope IN (SELECT value FROM json_each(:scopes))
+
+-- name: history_before
+AND revision < :before
+
+-- name: history_since
+AND at_ms >= :since_ms
+
+-- name: history_until
+AND at_ms <= :until_ms
 
 -- name: history_of_event
 AND revision IN (SELECT revision FROM history_event WHERE event_id = :event_id)

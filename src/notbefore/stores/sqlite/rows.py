@@ -4,14 +4,15 @@ Rule 1: the checksum covers the columns as well as the body, so that a body unde
 Rule 2: every row is verified whenever it is read; a damaged one is named, never guessed at.
 """
 
-from typing import Any
+from typing import Any, Final
 from zlib import crc32
 
-from notbefore.ports import Stored, StoredRecord
+from notbefore.ports import Document, Stored, StoredRecord
 from notbefore.stores.codec import BodyUnreadable, decode_record, decode_scope
 from notbefore.stores.sqlite.failures import RecordDamaged
 
 Row = tuple[Any, ...]
+SCOPE: Final = "scope"
 
 
 def row_checksum(columns: tuple[object, ...], body: bytes) -> int:
@@ -25,6 +26,13 @@ def stored_scope(row: Row) -> Stored:
         return Stored(decode_scope(body), version, revision)
     except BodyUnreadable as error:
         raise RecordDamaged("aggregate", key, f"this program cannot read it ({error})") from error
+
+
+def stored_document(row: Row) -> Document:
+    """Its kind is under the checksum as well: it says how the body is to be read."""
+    kind, key, version, revision, checksum, body = row
+    refuse_damaged("aggregate", key, checksum, (kind, key, version, revision), body)
+    return Document(kind, key, version, revision, body)
 
 
 def stored_record(row: Row) -> StoredRecord:

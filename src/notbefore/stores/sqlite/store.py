@@ -17,12 +17,14 @@ from typing import Final, Self
 
 from notbefore.core.history import HistoryRecord
 from notbefore.core.model import Scope
-from notbefore.ports import HistoryQuery, Stored, StoredRecord
+from notbefore.ports import Document, HistoryQuery, Stored, StoredRecord
 from notbefore.stores.sqlite.connection import ConnectionThread, connect_for_reading
 from notbefore.stores.sqlite.database_file import open_for_writing
+from notbefore.stores.sqlite.documents import change_alone, change_of
 from notbefore.stores.sqlite.migrate import MIGRATIONS
 from notbefore.stores.sqlite.nodes import Nodes
-from notbefore.stores.sqlite.reading import data_version, records_matching, scope_under, scopes_after
+from notbefore.stores.sqlite.reading import data_version, documents_of, records_matching, scope_under, scopes_after
+from notbefore.stores.sqlite.retiring import retire_alone
 from notbefore.stores.sqlite.verify import refuse_damaged_aggregates
 from notbefore.stores.sqlite.writing import commit_alone, commit_of
 
@@ -69,6 +71,15 @@ class SqliteStore:
             lambda connection: commit_alone(connection, commit_of(scope, expected_version, record))
         )
 
+    async def documents(self, kind: str) -> Sequence[Document]:
+        return await self._reader.run(lambda connection: documents_of(connection, kind))
+
+    async def put_document(
+        self, kind: str, key: str, body: bytes | None, expected_version: int, record: HistoryRecord | None
+    ) -> Document | None:
+        change = change_of(kind, key, body, expected_version, record)
+        return await self._writer.run(lambda connection: change_alone(connection, change))
+
     async def changes_after(self, revision: int, limit: int) -> Sequence[Stored]:
         return await self._reader.run(lambda connection: scopes_after(connection, revision, limit))
 
@@ -80,6 +91,9 @@ class SqliteStore:
 
     async def history(self, query: HistoryQuery) -> Sequence[StoredRecord]:
         return await self._reader.run(lambda connection: records_matching(connection, query))
+
+    async def retire(self, revisions: Sequence[int]) -> None:
+        await self._writer.run(lambda connection: retire_alone(connection, revisions))
 
     def is_alive(self, node: str) -> bool:
         return self._nodes.is_alive(node)

@@ -6,19 +6,17 @@ when it is read, and whole by `notbefore store check`.
 """
 
 import sqlite3
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
 from notbefore.stores.sqlite.failures import PRIMARY_CODE, RESTORE, RecordDamaged, StoreCorrupt
 from notbefore.stores.sqlite.named_sql import QUERIES
-from notbefore.stores.sqlite.rows import Row, refuse_damaged, stored_record, stored_scope
+from notbefore.stores.sqlite.rows import SCOPE, Row, refuse_damaged, stored_document, stored_record, stored_scope
 from notbefore.stores.sqlite.writing import statuses_left_by
 
 WHOLE = "ok"
 DAMAGE = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
-# What this program keeps in the table, and how each is read.
-KINDS: Mapping[str, Callable[[Row], object]] = {"scope": stored_scope}
 
 
 class Flaw(NamedTuple):
@@ -31,9 +29,10 @@ class Flaw(NamedTuple):
 
 
 class Verified(NamedTuple):
-    """What was looked at, and what is wrong with it."""
+    """What was looked at, and what is wrong with it. Aggregates are scopes and documents."""
 
     aggregates: int
+    documents: int
     records: int
     flaws: tuple[Flaw, ...]
 
@@ -58,13 +57,14 @@ def verify(connection: sqlite3.Connection) -> Verified:
     connection.execute("BEGIN")
     try:
         flaws = list(page_flaws(connection, "integrity"))
-        aggregates = rows_read(rows_of(connection, "every_aggregate", "aggregate", flaws), read_aggregate, flaws)
+        documents = DocumentCount()
+        aggregates = rows_read(rows_of(connection, "every_aggregate", "aggregate", flaws), documents.read, flaws)
         walk = RecordWalk(connection)
         records = rows_read(rows_of(connection, "every_record", "history", flaws), walk.read, flaws)
         flaws += walk.flaws_at_end()
     finally:
         connection.execute("ROLLBACK")
-    return Verified(aggregates, records, tuple(flaws))
+    return Verified(aggregates, documents.number, records, tuple(flaws))
 
 
 def rows_read(rows: Iterator[Row], read: Callable[[Row], None], flaws: list[Flaw]) -> int:
@@ -109,16 +109,31 @@ def flaws_by(read: Callable[[Row], None], row: Row) -> Iterator[Flaw]:
 
 
 def check_aggregate(row: Row) -> None:
+    """A kind that is no scope's is a document's; a damaged one is found by the checksum."""
     kind, key, version, revision, checksum, body = row
-    if kind not in KINDS:
-        raise RecordDamaged("aggregate", key, f"there is no kind {kind!r}")
-    refuse_damaged("aggregate", key, checksum, (key, version, revision), body)
+    if kind == SCOPE:
+        refuse_damaged("aggregate", key, checksum, (key, version, revision), body)
+    else:
+        stored_document(row)
 
 
 def read_aggregate(row: Row) -> None:
+    """What the body of a document says is its owner's to find out."""
     check_aggregate(row)
     kind, *rest = row
-    KINDS[kind](tuple(rest))
+    if kind == SCOPE:
+        stored_scope(tuple(rest))
+
+
+class DocumentCount:
+    """Reads aggregates and counts those that are no scope."""
+
+    def __init__(self) -> None:
+        self.number = 0
+
+    def read(self, row: Row) -> None:
+        self.number += row[0] != SCOPE
+        read_aggregate(row)
 
 
 class RecordWalk:

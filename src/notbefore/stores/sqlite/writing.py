@@ -3,7 +3,7 @@
 Rule 1: `write_commit` compares before it writes, so that a conflict leaves the transaction as it was. Many
 commits may therefore share one transaction and one fsync, each succeeding or conflicting alone.
 Rule 2: a history record has the revision of the commit it explains.
-Not here: beginning and ending the transaction (connection.py), who waits for it (store.py).
+Not here: documents (documents.py), beginning and ending the transaction (connection.py), who waits for it (store.py).
 """
 
 import sqlite3
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from notbefore.core.history import HistoryRecord
 from notbefore.core.kinds import Status
-from notbefore.core.model import Scope
+from notbefore.core.model import Scope, name_key
 from notbefore.ports import Stored, VersionConflict
 from notbefore.stores.codec import encode_record, encode_scope
 from notbefore.stores.sqlite.connection import transaction
@@ -45,7 +45,7 @@ def write_commit(connection: sqlite3.Connection, commit: Commit) -> Stored:
     stored = Stored(commit.scope, commit.expected_version + 1, next_revision(connection))
     put_scope(connection, stored, commit.body)
     if commit.record is not None:
-        append_history(connection, stored, commit.record, commit.record_body)
+        append_history(connection, stored.revision, commit.record, commit.record_body)
     return stored
 
 
@@ -73,8 +73,8 @@ def put_scope(connection: sqlite3.Connection, stored: Stored, body: bytes) -> No
     )
 
 
-def append_history(connection: sqlite3.Connection, stored: Stored, record: HistoryRecord, body: bytes) -> None:
-    revision, scope, at_ms = stored.revision, stored.scope.key, record.at_ms
+def append_history(connection: sqlite3.Connection, revision: int, record: HistoryRecord, body: bytes) -> None:
+    scope, at_ms = name_key(record.scope), record.at_ms
     checksum = row_checksum((revision, scope, at_ms), body)
     connection.execute(
         QUERIES["append_history"],

@@ -6,6 +6,7 @@ A path is the keys from the top, with numbers for the items of lists: ("metadata
 """
 
 import re
+from bisect import bisect_left
 from collections.abc import Mapping
 from contextlib import suppress
 
@@ -47,6 +48,7 @@ class _Walk:
         self._text = text
         self._at = 0
         self._items: dict[KeyPath, int] = {}
+        self._ends = [at for at, character in enumerate(text) if character == "\n"]
 
     def document(self) -> None:
         table: KeyPath = ()
@@ -144,7 +146,7 @@ class _Walk:
             self.lines.setdefault(path[:length], line)
 
     def _line(self) -> int:
-        return self._text.count("\n", 0, self._at) + 1
+        return bisect_left(self._ends, self._at) + 1
 
     def _skip(self, pattern: re.Pattern[str]) -> str:
         match = pattern.match(self._text, self._at)

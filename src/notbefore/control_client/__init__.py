@@ -1,0 +1,54 @@
+"""The control API for programs of operators: `from notbefore.control_client import connect`.
+
+Rule 1: standard library only, and nothing of the server.
+Rule 2: a refusal of the server is raised as the class it was there.
+Rule 3: what came is kept as received in `raw`, beside the typed fields; fields it does not know are ignored.
+Our own command line is built on it.
+"""
+
+from notbefore.control_client.client import ControlClient, connect
+from notbefore.control_client.control_api import ControlApi, Json, NoServer, NoToken, StrangeAnswer
+from notbefore.control_client.shapes import (
+    Approval,
+    Change,
+    Clock,
+    Event,
+    Explanation,
+    HistoryPage,
+    HistoryRecord,
+    Host,
+    HostFailure,
+    Maintenance,
+    NotDone,
+    Outcome,
+    Scope,
+    ScopeSettings,
+    Token,
+    Vm,
+)
+
+__all__ = [
+    "Approval",
+    "Change",
+    "Clock",
+    "ControlApi",
+    "ControlClient",
+    "Event",
+    "Explanation",
+    "HistoryPage",
+    "HistoryRecord",
+    "Host",
+    "HostFailure",
+    "Json",
+    "Maintenance",
+    "NoServer",
+    "NoToken",
+    "NotDone",
+    "Outcome",
+    "Scope",
+    "ScopeSettings",
+    "StrangeAnswer",
+    "Token",
+    "Vm",
+    "connect",
+]
