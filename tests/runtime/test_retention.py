@@ -9,7 +9,7 @@ from nodes import running_node
 from notbefore.core.errors import SinkUnavailable, StoreUnavailable
 from notbefore.ports import HistoryQuery
 from notbefore.runtime import retention
-from notbefore.runtime.retention import BATCH, KIND, Retention, retired_through
+from notbefore.runtime.retention import BATCH, DAY_MS, KIND, Retention, retired_through
 from notbefore.stores.sqlite.backup import check_store
 from notbefore.stores.sqlite.store import SqliteStore
 
@@ -60,7 +60,7 @@ async def revisions(store):
 
 def retention_of(node, sink, keep_days=30, store=None):
     at = node.node
-    return Retention(at.name, store or at.store, sink, at.snapshot, node.clock, node.tasks, keep_days)
+    return Retention(at.name, store or at.store, sink, at.snapshot, node.clock, node.tasks, keep_days * DAY_MS)
 
 
 @asynccontextmanager

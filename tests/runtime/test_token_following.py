@@ -44,7 +44,7 @@ class OneServer:
         self.store = store
         clock = SystemClock()
         self.looked = asyncio.Event()
-        self.book = TokenBook(store, clock, lambda: "request", f"admin of {name}")
+        self.book = TokenBook(store, clock, asyncio.Lock(), lambda: "request", f"admin of {name}")
         self.snapshot = Snapshot(store, clock)
         self.snapshot.on_any_change(self.book.look)
         self.snapshot.on_any_change(self.note)

@@ -238,7 +238,7 @@ async def test_the_rest_between_update_domains_is_a_promise_to_every_machine(mac
     scope = await watching.tick()
     assert scope.event(second).status is Status.QUEUED
     node = watching.node
-    tokens = TokenBook(node.store, node.clock, node.ids, "secret")
+    tokens = TokenBook(node.store, node.clock, asyncio.Lock(), node.ids, "secret")
     plane = ControlPlane(node, tokens, None, lambda: True, Streams(node.snapshot))
     assert shown(plane, scope, scope.event(second))["waiting_for"].startswith("its turn: update domain 0 rests until")
     machines.go_on(0.001)

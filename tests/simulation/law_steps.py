@@ -34,7 +34,7 @@ from notbefore.core.scope_settings import ScopeSettings
 from notbefore.core.times import Moment
 from notbefore.metadata.answers import HttpAnswer
 from notbefore.metadata.verdict import RequestHead
-from notbefore.ports import Evidence, Impact, Stored
+from notbefore.ports import Evidence, Impact, Stored, StoredRecord
 from notbefore.runtime.snapshot import VmRef
 from notbefore.simulation.facts import ProcessFacts
 from notbefore.simulation.laws.law import Violation
@@ -73,6 +73,8 @@ class Run:
         self.laws = laws
         self.now_us = 0
         self.scopes = {}
+        self.documents = {}
+        self.records = []
         self.processes = {
             name: ProcessFacts(name, name, f"boot-{name}", loaded_us=0, loaded_wall_ms=NOON_MS)
             for name in ("one", "two")
@@ -138,6 +140,8 @@ class Run:
         before = self.scopes.get(scope.key)
         version = before.version + 1 if before else 1
         self.scopes[scope.key] = Stored(scope, version, version)
+        if record:
+            self.records.append(StoredRecord(len(self.records) + 1, record))
         self.see(Committed(self.now_us, process, self.now_us, before.scope if before else None, scope, record))
 
     def begins(self, event, vm, attempt=1, process="one"):
@@ -233,7 +237,7 @@ def asking(facts, by=OPERATOR):
 
 def declare(*vms, scope="shop", force=False, **settings):
     settings.setdefault("listening", Listening.ALWAYS)
-    vms = tuple(vm if isinstance(vm, Vm) else Vm(vm) for vm in vms)
+    vms = tuple(replace(vm if isinstance(vm, Vm) else Vm(vm), spot=True) for vm in vms)
     facts = asking({"scope": scope})
     return DeclareScope(**facts, kind=Kind.SCALE_SET, settings=ScopeSettings(**settings), vms=vms, force=force)
 

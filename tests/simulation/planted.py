@@ -321,10 +321,14 @@ FAULTS = (
         "a change whose reading failed is missed",
         "runtime/snapshot.py",
         "                await self._catch_up()\n"
+        "                for look in self._lookers:\n"
+        "                    await look()\n"
         "                self.store_away = False\n"
         "                await self._store.wait_for_changes()\n",
         "                await self._store.wait_for_changes()\n"
         "                await self._catch_up()\n"
+        "                for look in self._lookers:\n"
+        "                    await look()\n"
         "                self.store_away = False\n",
         "reliable",
         within=80,
