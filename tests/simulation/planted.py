@@ -277,7 +277,7 @@ FAULTS = (
         "            self._wheel.set(key, self._clock.now().wall_ms + SECOND_MS)\n",
         "            return\n",
         "L1",
-        within=40,
+        within=150,
     ),
     Planted(
         "nobody wakes the timer",
@@ -292,7 +292,7 @@ FAULTS = (
         "SECOND_MS)\n            self._bell.ring()\n",
         "SECOND_MS)\n",
         "L1",
-        within=60,
+        within=150,
     ),
     Planted(
         "an own write of unknown outcome is not shown",
@@ -300,7 +300,7 @@ FAULTS = (
         "            self._snapshot.apply(stored)\n            return",
         "            return",
         "reliable",
-        within=60,
+        within=150,
     ),
     Planted(
         "the queue is forgotten",
