@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+NEWTONSOFT_JSON = Path("/usr/lib/cli/Newtonsoft.Json-5.0/Newtonsoft.Json.dll")
+
 
 def _program(name):
     return None if shutil.which(name) else f"the program {name} is not installed (make parts)"
@@ -41,9 +43,23 @@ def python27():
     return next((one for one in found if one and _runs(one)), None)
 
 
+def pythons(version):
+    """A Python of this version, wherever it is; a part like any other."""
+    root = os.environ.get("PYENV_ROOT") or str(Path.home() / ".pyenv")
+    found = [*map(str, sorted(Path(root).glob(f"versions/{version}.*/bin/python"))), shutil.which(f"python{version}")]
+    python = next((one for one in found if one and _runs(one)), None)
+    if python is None:
+        _is_missing(f"python{version}", f"there is no Python {version}, neither here nor in pyenv")
+    return python
+
+
 def _runs(program):
     """A shim may stand where no program is."""
     return subprocess.run([program, "-c", ""], capture_output=True, check=False).returncode == 0
+
+
+def _newtonsoft_json():
+    return None if NEWTONSOFT_JSON.exists() else f"{NEWTONSOFT_JSON} is not installed (make parts)"
 
 
 PARTS = {
@@ -57,6 +73,11 @@ PARTS = {
     "systemd-analyze": lambda: _program("systemd-analyze"),
     "systemd-socket-activate": lambda: _program("systemd-socket-activate"),
     "wrk": lambda: _program("wrk"),
+    "dnsmasq": lambda: _program("dnsmasq"),
+    "jq": lambda: _program("jq"),
+    "go": lambda: _program("go"),
+    "node": lambda: _program("node"),
+    "mono": lambda: _program("mcs") or _program("mono") or _newtonsoft_json(),
 }
 
 
@@ -67,8 +88,11 @@ def _reason(name):
 
 def missing_part(name):
     reason = _reason(name)
-    if reason is None:
-        return
+    if reason is not None:
+        _is_missing(name, reason)
+
+
+def _is_missing(name, reason):
     if os.environ.get("NOTBEFORE_REQUIRE_PARTS") == "1":
         pytest.fail(f"part {name} is required: {reason}")
     pytest.skip(f"part {name}: {reason}")

@@ -18,6 +18,17 @@ def metadata_get(*words, **env):
     )
 
 
+def test_the_cost_of_importing_the_client_is_measured():
+    """Each case in the table, over the bare interpreter."""
+    script = [sys.executable, "benchmarks/client_import.py", "--rounds", "1"]
+    ran = subprocess.run(script, cwd=ROOT, capture_output=True, text=True, timeout=60, check=True)
+
+    assert [line[:23] for line in ran.stdout.splitlines()[3:5]] == [
+        "bare interpreter       ",
+        "import notbefore.client",
+    ]
+
+
 @pytest.mark.part("wrk")
 def test_one_short_round_measures_every_case_without_an_error():
     """Every case is answered rightly before and after, and stands in the table with its figures."""
@@ -35,3 +46,12 @@ def test_a_missing_program_is_named_with_the_way_to_install_it():
 
     assert ran.returncode == 1
     assert ran.stderr == "metadata_get: needs wrk. Install with `make parts` (as root).\n"
+
+
+def test_a_few_changes_are_heard_of_by_all_who_wait():
+    """Every answer is checked by the benchmark itself; a row for each number of those who wait."""
+    script = [sys.executable, "benchmarks/long_poll.py", "--changes", "4", "--held", "1", "20"]
+    ran = subprocess.run(script, cwd=ROOT, capture_output=True, text=True, timeout=60, check=False)
+
+    assert ran.returncode == 0, ran.stderr
+    assert [line.split()[0] for line in ran.stdout.splitlines()[-3:]] == ["held", "1", "20"]

@@ -1,10 +1,12 @@
 """ask and the client: what the endpoint says, asked as a VM asks it (SPEC §2, DESIGN §7)."""
 
 import json
+import signal
 from datetime import UTC, datetime
 
 import pytest
 from cli_fakes import EVENT, OTHER_EVENT, document, shown_to_vm
+from cli_runs import PROGRAM, ended
 
 from notbefore.client import Document, EndpointError, EventView, ScheduledEvents
 
@@ -100,7 +102,7 @@ def test_approving_nothing_asks_nothing(server):
     assert server.requests == []
 
 
-@pytest.mark.parametrize("body", [b"", b"<html>", b"[]", b'{"Events":[]}', b'{"DocumentIncarnation":1,"Events":[{}]}'])
+@pytest.mark.parametrize("body", [b"<html>", b"[]", b"{}", b'{"Events":null}', b"\xff", b"[" * 100_000])
 def test_an_answer_that_is_no_document_is_an_endpoint_error(server, body):
     """Whatever goes wrong is one exception with a sentence."""
     server.answers("GET", PATH, body)
@@ -185,3 +187,56 @@ def test_ask_takes_endpoint_and_version_and_address_from_its_options(cli, server
 def test_ask_says_when_nobody_answers(cli):
     """A sentence with the address and the reason."""
     cli("ask", "--endpoint", "http://127.0.0.1:1").is_refused_with("http://127.0.0.1:1", "connection refused")
+
+
+def test_ask_says_that_an_event_is_not_there(cli, server):
+    """A refused approval is looked into: what is gone is not approved, and a person is told."""
+    server.answers("POST", PATH, {"error": "Bad request. No current event has the id"}, status=400)
+    server.answers("GET", PATH, document())
+
+    cli("ask", "--approve", EVENT).is_refused_with(f"No current event has the id '{EVENT}'")
+
+
+def test_ask_finds_the_endpoint_or_is_told_it(cli, server):
+    """Not both."""
+    cli("ask", "--discover", "--endpoint", server.url).is_wrong_usage_of("--discover")
+
+
+def test_ask_says_what_went_wrong_on_its_way(cli, server):
+    """A trouble that passed is no failure, and is said on stderr."""
+    server.answers("GET", PATH, b"", document())
+    server.answers_with_status("GET", PATH, 500, 200)
+
+    ran = cli("ask")
+
+    assert ran.code == 0
+    assert "answered 500" in ran.err
+    assert ran.lines == ["No events are scheduled.", "incarnation 7"]
+
+
+def test_ask_watches_until_it_is_interrupted(cli, server):
+    """A line for each change; what ended without a start says so; an interrupt is its end."""
+    scheduled = shown_to_vm()
+    server.answers("GET", PATH, document(scheduled), document(scheduled), document())
+
+    with cli.process(PROGRAM, "ask", "--watch") as watching:
+        appeared, over = watching.stdout.readline(), watching.stdout.readline()
+        watching.send_signal(signal.SIGINT)
+        assert ended(watching).code == 130
+
+    assert appeared.startswith(f"appeared  {EVENT}  Reboot  2026-03-02T12:15:00Z  web-1, web-2")
+    assert over.startswith(f"ended  {EVENT}")
+    assert over.endswith("(never seen as Started)\n")
+
+
+def test_ask_watches_for_programs(cli, server):
+    """One JSON object in a line."""
+    server.answers("GET", PATH, document(shown_to_vm(EventStatus="Started", NotBefore="")))
+
+    with cli.process(PROGRAM, "ask", "--watch", "--json") as watching:
+        told = [json.loads(watching.stdout.readline()) for _ in range(2)]
+        watching.send_signal(signal.SIGINT)
+        ended(watching)
+
+    assert [one["change"] for one in told] == ["appeared", "started"]
+    assert told[1]["event"]["EventId"] == EVENT

@@ -179,6 +179,9 @@ class BrokenService:
     def follow_options(self, take):
         take(self.options)
 
+    def follow_scopes(self, take):
+        """No scope ever changes."""
+
     async def answer(self, head, verdict, peer, read_body):
         raise ZeroDivisionError
 

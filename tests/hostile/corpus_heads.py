@@ -103,6 +103,28 @@ OTHER_PATHS = (
     b"/m%2565tadata/scheduledevents",
     b"/v1/scopes",
 )
+# Below a neighbour, where any route could lead.
+INSTANCE = b"/metadata/instance"
+NO_ELEMENTS = (
+    b"/%2e%2e",
+    b"/..",
+    b"/../scheduledevents",
+    b"//",
+    b"/compute//name",
+    b"/compute%2fname",
+    b"/compute/name%00",
+    b"/compute/__class__",
+    b"/compute/name/0",
+    b"/network/interface/-1",
+    b"/network/interface/0x0",
+    b"/network/interface/1e0",
+    b"/network/interface/%2b0",
+    b"/network/interface/" + b"9" * 5000,
+    b"/compute" * 1000,
+    b"/%ff%fe",
+    b";a=b",
+    b"s",
+)
 QUERIES = {
     b"api-version=2020-07-01%00": 400,
     b"api-version=2020-07-01&api-version=x": 400,
@@ -124,6 +146,19 @@ FIELDS = {
     b"Metadata: false\r\n": 400,
     b"Metadata: true\r\n": 200,
 }
+# A preference that cannot be understood, or names nothing to wait for, is not one.
+PREFERENCES = (
+    b"Prefer: wait=60\r\n",
+    b"Prefer: wait=60\r\nIf-None-Match: 0\r\n",
+    b"Prefer: wait=60\r\nIf-None-Match: ,\r\n",
+    b"Prefer: wait=1e9\r\nIf-None-Match: 0\r\n",
+    b"Prefer: wait=" + b"9" * 10_000 + b"\r\nIf-None-Match: 0\r\n",
+    b"Prefer: wait=" + b"0" * 10_000 + b"x\r\nIf-None-Match: 0\r\n",
+    b'Prefer: "' + b'\\"' * 5_000 + b", wait=60\r\nIf-None-Match: 0\r\n",
+    b"Prefer: " + b"," * 10_000 + b"\r\nIf-None-Match: 0\r\n",
+    b"Prefer: \xff\xfe=1\r\nIf-None-Match: 0\r\n",
+    b"Prefer: wait=60\r\nIf-None-Match: 1\r\nContent-Length: 0\r\n",
+)
 # The Host is not looked at: the address that was asked says which service it is (SPEC §5), and `Metadata` stops browsers.
 HOSTS = (b"", b"Host: \r\n", b"Host: a\r\nHost: b\r\n", b"Host: a b\r\n", b"Host: evil.example\r\n", b"Host: [::1\r\n")
 
@@ -136,6 +171,8 @@ HEADS = [
     *(kept(f"?{query[-60:]!r}", get(target=PATH + b"?" + query), status) for query, status in QUERIES.items()),
     *(kept(f"{field!r}", get(b"Metadata: true\r\n" + field), status) for field, status in FIELDS.items()),
     *(kept(f"host {host!r}", GET.replace(b"Host: a\r\n", host), 200) for host in HOSTS),
+    *(kept(f"{path[:40]!r}", get(target=INSTANCE + path + b"?api-version=2021-02-01"), 404) for path in NO_ELEMENTS),
+    *(kept(f"{one[:60]!r}", get(b"Metadata: true\r\n" + one), 200) for one in PREFERENCES),
     kept("an encoded letter is that letter", GET.replace(b"/metadata/", b"/m%65tadata/"), 200),
     kept("a list of truths is no truth", get(b"Metadata: true, true\r\n"), 400),
     kept("a name that only looks like it", get(b"Metadata_: true\r\n"), 400),

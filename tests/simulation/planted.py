@@ -318,6 +318,20 @@ FAULTS = (
         within=60,
     ),
     Planted(
+        "a change wakes nobody who waits",
+        "metadata/polls.py",
+        "        if group is not None and group.is_news(scope):\n",
+        "        if group is not None and scope.removed:\n",
+        "§2.6",
+    ),
+    Planted(
+        "a wait has no end",
+        "metadata/polls.py",
+        "        for slot in sorted(slot for slot in self._slots if slot <= now):\n",
+        "        for slot in sorted(slot for slot in self._slots if slot <= now - 600):\n",
+        "§2.6",
+    ),
+    Planted(
         "a change whose reading failed is missed",
         "runtime/snapshot.py",
         "                await self._catch_up()\n"

@@ -15,6 +15,7 @@ from notbefore.metadata.answers import HttpAnswer, error, lines_of
 from notbefore.metadata.connections import Connections
 from notbefore.metadata.identity import Listener, Peer, canonical_peer
 from notbefore.metadata.memo import Memo
+from notbefore.metadata.polls import Polls
 from notbefore.metadata.service import BODY_MAX_BYTES, BodyRefused, MetadataOptions, MetadataService
 from notbefore.metadata.verdict import RequestHead
 
@@ -31,6 +32,7 @@ class MetadataApp:
         self.service = service
         self.memo = Memo()
         self.connections = service.counts.connections = Connections(service.options.limits)
+        self.polls = Polls(service, lambda call: asyncio.get_running_loop().call_soon(call))
         self._listeners = listeners
         self._default_headers: object = None
         self._default_lines = b""

@@ -20,6 +20,7 @@ class Limits:
     head_timeout_s: float = 10.0
     body_timeout_s: float = 10.0
     idle_timeout_s: float = 75.0
+    long_polls_max: int = 8_000
 
 
 class Connection(Protocol):

@@ -1,14 +1,14 @@
 """How the data plane answered, as plain numbers for whoever shows them (control/metrics).
 
 Rule 1: counting is one addition to a number that is already at hand: the memo keeps the right row beside a verdict.
-Rule 2: rows are a closed set: two routes, three methods, the statuses there are; nothing a caller sends makes one.
+Rule 2: rows are a closed set: the routes, three methods, the statuses there are; nothing a caller sends makes one.
 """
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator
 
 from notbefore.metadata.connections import Connections, Limits
-from notbefore.metadata.verdict import RequestHead, is_our_path
+from notbefore.metadata.verdict import RequestHead, route_of
 from notbefore.wire.api_versions import PATH
 
 # Statuses that are there from the start: a rate needs a number to rise from.
@@ -16,6 +16,8 @@ METHODS = {"GET": (200, 304, 400, 403, 429, 500, 503), "POST": (200, 400, 403, 4
 OTHER = "other"
 # What was no HTTP has neither method nor route.
 MALFORMED = "malformed"
+# How a question that was held came to its end.
+CHANGED, EXPIRED, LEFT, RELEASED = "changed", "expired", "left", "released"
 
 ByStatus = defaultdict[int, int]
 
@@ -28,11 +30,14 @@ class Counts:
         self.malformed = self._row(OTHER, MALFORMED)
         self.refusals: Counter[str] = Counter()
         self.connections = Connections(Limits())
+        self.polls_held = 0
+        self.polls_refused = 0
+        self.polls_ended: Counter[str] = Counter(dict.fromkeys((CHANGED, EXPIRED, LEFT, RELEASED), 0))
 
     def row_for(self, head: RequestHead) -> ByStatus:
         """Where the answer to such a request is counted, by its status."""
         method = head.method if head.method in METHODS else OTHER
-        return self._row(method, PATH if is_our_path(head.raw_path) else OTHER)
+        return self._row(method, route_of(head.raw_path) or OTHER)
 
     def requests(self) -> Iterator[tuple[str, str, int, int]]:
         """Method, route, status, how many."""

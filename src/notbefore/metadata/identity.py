@@ -78,6 +78,10 @@ class Identity:
             return self._if_known(self._fallback)
         return None
 
+    def caller_again(self, caller: VmRef, peer: Peer, *, vouched: bool) -> VmRef | None:
+        """Who it is by now that was identified a while ago. A proxy's word ages: it is its VM that is looked for."""
+        return self._if_known(caller) if vouched and peer.listener.vm is None else self.caller(peer)
+
     def _if_known(self, ref: VmRef | None) -> VmRef | None:
         view = self._snapshot.view_by_key(ref.scope) if ref else None
         return ref if ref and view and view.scope.vm(ref.vm) else None

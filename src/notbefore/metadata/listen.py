@@ -5,6 +5,7 @@ unless `allow_routable` says so.
 """
 
 import asyncio
+import socket
 from collections.abc import Sequence
 from ipaddress import ip_address
 
@@ -32,13 +33,23 @@ def refuse_routable(host: str) -> None:
 def metadata_server(service: MetadataService, listeners: Sequence[Listener]) -> QuietServer:
     """Listeners by the address a connection came in on; a wildcard listener answers for its port."""
     by_address = {("" if ip_address(one.host).is_unspecified else one.host, one.port): one for one in listeners}
-    return MetadataServer(config_for(MetadataApp(service, by_address), http=FastPath))
+    return MetadataServer(MetadataApp(service, by_address))
 
 
 class MetadataServer(QuietServer):
-    """Looks at its connections once a second and ends those that are overdue."""
+    """Looks at its connections once a second and ends those that are overdue; at held questions with every tick."""
+
+    def __init__(self, app: MetadataApp) -> None:
+        super().__init__(config_for(app, http=FastPath))
+        self._polls = app.polls
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Its connections are told, which answers what they hold; nothing is held from now on."""
+        self._polls.stopping = True
+        await super().shutdown(sockets=sockets)
 
     async def on_tick(self, counter: int) -> bool:
+        self._polls.expire()
         if counter % TICKS_PER_SECOND == 0:
             cut_off_overdue(self.server_state.connections, asyncio.get_running_loop().time())  # type: ignore[arg-type]
         return await super().on_tick(counter)

@@ -6,16 +6,16 @@ Rule 2: a refusal is sent after the answers that are still owed; what comes in a
 while, so that the client sees the answer.
 Rule 3: a request that came as one whole message is learnt; the next like it goes back to the fast path.
 Rule 4: trailers are dropped: a request is judged by its head. A broken body breaks its request.
+Not here: answering without a task, for questions that are held (holding.py).
 """
 
 import asyncio
 import logging
 from collections.abc import Callable
 
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
-
 from notbefore.metadata.answers import HttpAnswer, error
 from notbefore.metadata.app import DRAIN_MAX_BYTES, DRAIN_MAX_S, MetadataApp
+from notbefore.metadata.holding import HoldingProtocol
 from notbefore.metadata.identity import Peer
 from notbefore.metadata.verdict import RequestHead
 
@@ -50,8 +50,7 @@ class ForgivingTransport(asyncio.Transport):
             self._write(data)
 
 
-class MetadataProtocol(HttpToolsProtocol):
-    deadline_s: float | None = None
+class MetadataProtocol(HoldingProtocol):
     _head_bytes = 0
     _body_bytes = 0
     _in_head = True
@@ -59,7 +58,6 @@ class MetadataProtocol(HttpToolsProtocol):
     _begun = 0
     _whole: RequestHead | None = None
     _broken_rule: HttpAnswer = NOT_HTTP
-    _owed: HttpAnswer | None = None
     _dropped_bytes: int | None = None
 
     def take_over(self, transport: asyncio.Transport, peer: Peer, hand_back: Callable[[bytes], None]) -> None:
@@ -73,6 +71,7 @@ class MetadataProtocol(HttpToolsProtocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._metadata.connections.release(self._peer.caller_key)
+        self.leave()
         # uvicorn leaves its timer, and with it all of this, behind for a minute when the connection was reset.
         self._unset_keepalive_if_required()
         super().connection_lost(exc)
@@ -91,6 +90,7 @@ class MetadataProtocol(HttpToolsProtocol):
             return False
         if self._owed is None:
             self.cycle.keep_alive = False
+        self.sends_no_more()
         return True
 
     def parse(self, data: bytes) -> None:
@@ -102,6 +102,7 @@ class MetadataProtocol(HttpToolsProtocol):
         self._head_bytes += len(data) if self._in_head else 0
         self._body_bytes += 0 if self._in_head else len(data)
         super().data_received(data)
+        self.read_behind(len(data))
         if self._dropped_bytes is not None:
             return
         if self._in_head and self._head_bytes > HEAD_MAX_BYTES:
@@ -150,6 +151,7 @@ class MetadataProtocol(HttpToolsProtocol):
             "peer": self._peer,
             "counted": service.counts.row_for(head),
         }
+        self.begin_judged()
 
     def on_message_complete(self) -> None:
         super().on_message_complete()
@@ -191,6 +193,7 @@ class MetadataProtocol(HttpToolsProtocol):
             self.cycle.waiting_for_100_continue = False
             self.cycle.message_event.set()
         self._send_owed_refusal()
+        self.release()
 
     def _send_owed_refusal(self) -> None:
         """Once every answer before it is out."""

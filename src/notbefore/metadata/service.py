@@ -2,27 +2,31 @@
 
 Rule 1: a VM gets its own scope's document and approves its own scope's events, nothing else (S8).
 Rule 2: a 200 to a POST is a promise: the approval is committed before it is sent.
-Rule 3: 200 and 304 count as *asked*; 400, 403 and 429 do not.
+Rule 3: 200 and 304 count as *asked*, once, when the question comes; 400, 403 and 429 do not, nor do neighbours:
+who asks who it is has not asked what will happen.
 Not here: bytes and sockets (protocol.py, app.py); no HTTP library is imported, so a simulator can call it.
 """
 
+import json
 import logging
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from notbefore.core.errors import Invalid, Refusal, StoreUnavailable, UnknownEvent, UnknownScope, UnknownVm
-from notbefore.core.model import Actor, ActorKind
+from notbefore.core.model import Actor, ActorKind, Scope
 from notbefore.core.requests import ApproveEvents
 from notbefore.metadata import proxy
 from notbefore.metadata.answers import JSON_TYPE, NOT_MODIFIED, HttpAnswer, error
 from notbefore.metadata.connections import Limits
 from notbefore.metadata.counts import Counts
 from notbefore.metadata.identity import Identity, Peer
+from notbefore.metadata.instance import instance_answer
 from notbefore.metadata.rate import RateLimit
-from notbefore.metadata.verdict import Approve, ReadDocument, RequestHead, Verdict, judge
+from notbefore.metadata.verdict import Approve, ReadDocument, ReadInstance, ReadVersions, RequestHead, Verdict, judge
 from notbefore.runtime.node import Node
 from notbefore.runtime.snapshot import View, VmRef
 from notbefore.wire.approval import parse_start_requests
+from notbefore.wire.instance_versions import INSTANCE_VERSIONS
 
 BODY_MAX_BYTES = 64 * 1024
 SAID_BACK_MAX = 200
@@ -35,6 +39,7 @@ BUSY = error(
     429, "Too many requests. Wait a second before the next one; once a second is often enough", (b"retry-after", b"1")
 )
 APPROVED = HttpAnswer(200, (), b"")
+VERSIONS = HttpAnswer(200, (JSON_TYPE,), json.dumps({"apiVersions": INSTANCE_VERSIONS}, separators=(",", ":")).encode())
 
 log = logging.getLogger("notbefore.metadata")
 
@@ -90,8 +95,10 @@ class MetadataService:
         if known is None:
             return FORBIDDEN
         caller, view = known
+        if not isinstance(verdict, ReadDocument):
+            return None if isinstance(verdict, Approve) else self._neighbour(caller, view, verdict)
         now_ms = self._node.clock.now().wall_ms
-        if isinstance(verdict, Approve) or self._node.hearing.enables(view, now_ms):
+        if self._node.hearing.enables(view, now_ms):
             return None
         if not self._rate.allows(caller):
             return BUSY
@@ -107,15 +114,55 @@ class MetadataService:
         if known is None or not self._rate.allows(known[0]):
             return BUSY if known else FORBIDDEN
         try:
-            if isinstance(verdict, Approve):
-                return await self._approve(*known, read_body)
-            return await self._read_first(*known, verdict)
+            if isinstance(verdict, ReadDocument):
+                return await self._read_first(*known, verdict)
+            return await self._approve(*known, read_body)
         except BodyRefused as refused:
             return refused.answer
         except Refusal as refusal:
             self.counts.refusals[refusal.code] += 1
             log.debug("refused a VM's request: %s", refusal.message, extra=ids_of(known[0], refusal))
             return answer_to_refusal(refusal)
+
+    # -- for questions that are held
+
+    def follow_scopes(self, take: Callable[[Scope], None]) -> None:
+        """Be told every new state of every scope."""
+        self._node.snapshot.subscribe(take)
+
+    def now_s(self) -> float:
+        """Real time."""
+        return self._node.clock.steady_s()
+
+    def caller_of(self, peer: Peer, proxy_header: bytes | None) -> VmRef | None:
+        return self._identity.caller(peer, proxy_header)
+
+    def scope_of(self, caller: VmRef) -> Scope | None:
+        view = self._node.snapshot.view_by_key(caller.scope)
+        return view.scope if view else None
+
+    def answer_held(
+        self, caller: VmRef, peer: Peer, wanted: ReadDocument, *, vouched: bool, applied: bool = True
+    ) -> HttpAnswer:
+        """The answer to a question that was taken already: its caller is judged anew, and counted no second time."""
+        now = self._identity.caller_again(caller, peer, vouched=vouched)
+        view = self._node.snapshot.view_by_key(now.scope) if now else None
+        if now is None or view is None:
+            return FORBIDDEN
+        if now.scope != caller.scope:
+            # Numbers of another scope say nothing about this one's document.
+            wanted = replace(wanted, known_incarnations=frozenset())
+        return preferred_answer(view, wanted) if applied else document_answer(view, wanted)
+
+    # -- below
+
+    def _neighbour(self, caller: VmRef, view: View, wanted: ReadInstance | ReadVersions) -> HttpAnswer:
+        vm = view.scope.vm(caller.vm)
+        if vm is None:
+            return FORBIDDEN
+        if not self._rate.allows(caller):
+            return BUSY
+        return VERSIONS if isinstance(wanted, ReadVersions) else instance_answer(view.scope, vm, wanted)
 
     def _known(self, peer: Peer, proxy_header: bytes | None) -> tuple[VmRef, View] | None:
         caller = self._identity.caller(peer, proxy_header)
@@ -155,6 +202,18 @@ def document_answer(view: View, wanted: ReadDocument) -> HttpAnswer:
         if made is None:
             headers = (JSON_TYPE, (b"etag", tag.encode()))
             made = view.made_of_it[wanted.version.name] = HttpAnswer(200, headers, view.document(wanted.version))
+    answer: HttpAnswer = made
+    return answer
+
+
+def preferred_answer(view: View, wanted: ReadDocument) -> HttpAnswer:
+    """The same, saying that it came as it was preferred (RFC 7240); kept with the state as well."""
+    plain = document_answer(view, wanted)
+    key = (plain.status, wanted.version.name, wanted.wait_s)
+    made = view.made_of_it.get(key)
+    if made is None:
+        applied = (b"preference-applied", b"wait=%d" % (wanted.wait_s or 0))
+        made = view.made_of_it[key] = HttpAnswer(plain.status, (*plain.headers, applied), plain.body)
     answer: HttpAnswer = made
     return answer
 

@@ -11,19 +11,26 @@ from dataclasses import dataclass
 from urllib.parse import parse_qsl, unquote
 
 from notbefore.metadata.answers import JSON_TYPE, HttpAnswer, error
+from notbefore.metadata.preferences import wait_preferred_s
 from notbefore.wire.api_versions import API_VERSIONS, NEWEST_THREE, PATH, ApiVersion
+from notbefore.wire.instance_versions import INSTANCE_NEWEST_THREE, INSTANCE_PATH, INSTANCE_VERSIONS, VERSIONS_PATH
+
+# "", "metadata" and what is asked for.
+ROUTE_SEGMENTS = 3
 
 # The real service's bytes, the odd ": . " and the inner spaces included [real].
 HEADER_MISSING = HttpAnswer(400, (JSON_TYPE,), b'{ "error": "Bad request: . Required metadata header not specified" }')
 FORWARDED = error(400, "Bad request. X-Forwarded-For is not allowed: ask from the VM itself")
-NOT_FOUND = error(404, f"Not found. This service answers {PATH}")
+NOT_FOUND = error(404, f"Not found. This service answers {PATH}, {INSTANCE_PATH} and {VERSIONS_PATH}")
 WRONG_METHOD = error(
     405, "Method not allowed. Use GET to read the events, POST to approve them", (b"allow", b"GET, POST")
 )
+READ_ONLY = error(405, "Method not allowed. Use GET: this can only be read", (b"allow", b"GET"))
+REPEATED = error(400, "Bad request. A query parameter is given more than once")
 
 
-def _version_refused(note: str = "") -> HttpAnswer:
-    newest = ",".join(f'"{version}"' for version in NEWEST_THREE)
+def _version_refused(note: str = "", newest_three: Sequence[str] = NEWEST_THREE) -> HttpAnswer:
+    newest = ",".join(f'"{version}"' for version in newest_three)
     sentence = (
         f"Bad request{note}. api-version is invalid or was not specified in the request."
         " For more information refer to aka.ms/azureimds"
@@ -33,6 +40,7 @@ def _version_refused(note: str = "") -> HttpAnswer:
 
 WRONG_VERSION = _version_refused()
 LATEST_REFUSED = _version_refused(" (latest is no longer supported)")
+WRONG_INSTANCE_VERSION = _version_refused(newest_three=INSTANCE_NEWEST_THREE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +60,8 @@ class RequestHead:
 class ReadDocument:
     version: ApiVersion
     known_incarnations: frozenset[str]
+    wait_s: int | None = None
+    """How long the answer may be held while it would be 304 (SPEC §2.6); None: it is not held."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +69,20 @@ class Approve:
     version: ApiVersion
 
 
-Verdict = HttpAnswer | ReadDocument | Approve
+@dataclass(frozen=True, slots=True)
+class ReadInstance:
+    version: str
+    route: tuple[str, ...]
+    """What of it, in lower case; all of it when empty."""
+    text: bool
+
+
+@dataclass(frozen=True, slots=True)
+class ReadVersions:
+    """The versions of the instance metadata."""
+
+
+Verdict = HttpAnswer | ReadDocument | Approve | ReadInstance | ReadVersions
 
 
 def judge(head: RequestHead, *, headerless_post_2017: bool = False) -> Verdict:
@@ -68,8 +91,17 @@ def judge(head: RequestHead, *, headerless_post_2017: bool = False) -> Verdict:
         return HEADER_MISSING
     if head.values(b"x-forwarded-for"):
         return FORWARDED
-    if not is_our_path(head.raw_path):
-        return NOT_FOUND
+    route, *below = segments_of(head.raw_path)
+    if route == PATH and not below:
+        return _judge_events(head, query)
+    if route == INSTANCE_PATH:
+        return _judge_instance(head, query, tuple(below))
+    if route == VERSIONS_PATH and not below:
+        return _judge_versions(head, query)
+    return NOT_FOUND
+
+
+def _judge_events(head: RequestHead, query: list[tuple[str, str]]) -> Verdict:
     if head.method not in ("GET", "POST"):
         return WRONG_METHOD
     version = _version_or_refusal(query)
@@ -77,7 +109,32 @@ def judge(head: RequestHead, *, headerless_post_2017: bool = False) -> Verdict:
         return version
     if head.method == "POST":
         return Approve(version)
-    return ReadDocument(version, _known_incarnations(head))
+    known = _known_incarnations(head)
+    # Who knows no number, or any, has nothing to wait for.
+    waits = known and "*" not in known
+    return ReadDocument(version, known, wait_preferred_s(head.values(b"prefer")) if waits else None)
+
+
+def _judge_instance(head: RequestHead, query: list[tuple[str, str]], route: tuple[str, ...]) -> Verdict:
+    if head.method != "GET":
+        return READ_ONLY
+    versions = [value for name, value in query if name == "api-version"]
+    if len(versions) != 1 or versions[0] not in INSTANCE_VERSIONS:
+        return WRONG_INSTANCE_VERSION
+    given = dict(query)
+    if len(given) != len(query):
+        return REPEATED
+    wanted = given.get("format", "json").lower()
+    if wanted not in ("json", "text"):
+        return error(400, "Bad request. format must be json or text")
+    return ReadInstance(versions[0], route, text=wanted == "text")
+
+
+def _judge_versions(head: RequestHead, query: list[tuple[str, str]]) -> Verdict:
+    """Whoever asks which versions there are need not know one [real]."""
+    if head.method != "GET":
+        return READ_ONLY
+    return _other_parameters_refusal(query) or ReadVersions()
 
 
 def _has_metadata_header(head: RequestHead) -> bool:
@@ -91,11 +148,22 @@ def _is_2017_sample(head: RequestHead, query: list[tuple[str, str]]) -> bool:
     return head.method == "POST" and is_json and ("api-version", "2017-03-01") in query
 
 
-def is_our_path(raw_path: bytes) -> bool:
-    """In any letter case: `/metadata/scheduledEvents` is used in the wild. One trailing slash is tolerated."""
+def segments_of(raw_path: bytes) -> list[str]:
+    """The route, `/metadata/…`, and what is asked of it, in lower case: `/metadata/scheduledEvents` is used in the
+    wild. One trailing slash is tolerated.
+    """
     segments = raw_path.decode("latin-1").removesuffix("/").split("/")
     # Segment by segment: an encoded slash parts nothing (RFC 3986 §2.2).
-    return [unquote(one).lower() for one in segments] == PATH.split("/")
+    names = [unquote(one).lower() for one in segments]
+    if any("/" in name for name in names):
+        return [""]
+    return ["/".join(names[:ROUTE_SEGMENTS]), *names[ROUTE_SEGMENTS:]]
+
+
+def route_of(raw_path: bytes) -> str | None:
+    """Which of the three routes a request went to."""
+    route, *below = segments_of(raw_path)
+    return route if route == INSTANCE_PATH or (route in (PATH, VERSIONS_PATH) and not below) else None
 
 
 def _version_or_refusal(query: list[tuple[str, str]]) -> ApiVersion | HttpAnswer:
@@ -113,9 +181,9 @@ def _version_or_refusal(query: list[tuple[str, str]]) -> ApiVersion | HttpAnswer
 def _other_parameters_refusal(query: list[tuple[str, str]]) -> HttpAnswer | None:
     given: Mapping[str, str] = dict(query)
     if len(given) != len(query):
-        return error(400, "Bad request. A query parameter is given more than once")
+        return REPEATED
     if given.get("format", "json") != "json":
-        return error(400, "Bad request. format must be json: scheduled events have no other format")
+        return error(400, "Bad request. format must be json: there is no other format of this")
     return None
 
 

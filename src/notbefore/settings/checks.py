@@ -34,7 +34,11 @@ LOG_FORMATS = ("text", "json")
 LOG_LEVELS = ("debug", "info", "warning", "error")
 KEEP_DAYS_MAX = 36_500
 # What must not be below zero, and what must be above it.
-NOT_NEGATIVE = (("metadata", "rate_limit_per_s"), ("metadata", "first_call_delay_s"))
+NOT_NEGATIVE = (
+    ("metadata", "rate_limit_per_s"),
+    ("metadata", "first_call_delay_s"),
+    ("metadata", "limits", "long_polls_max"),
+)
 TIMEOUTS = tuple(("metadata", "limits", name) for name in ("head_timeout_s", "body_timeout_s", "idle_timeout_s"))
 COUNTS = tuple(("metadata", "limits", name) for name in ("connections_max", "connections_per_vm_max"))
 

@@ -34,6 +34,7 @@ class LimitSettings(Section, frozen=True):
     head_timeout_s: float = 10.0
     body_timeout_s: float = 10.0
     idle_timeout_s: float = 75.0
+    long_polls_max: int = 8_000
 
 
 class MetadataSettings(Section, frozen=True):

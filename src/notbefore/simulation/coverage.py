@@ -12,6 +12,7 @@ from notbefore.core.errors import REFUSALS, Refusal
 from notbefore.core.kinds import EventType, Status
 from notbefore.core.lifecycle import TRANSITIONS
 from notbefore.simulation.guests import HABITS_BY_NAME
+from notbefore.simulation.laws.waiting import applied_us_of
 from notbefore.simulation.plan import KEEPER_WORDS, OPERATOR_WORDS
 from notbefore.simulation.scheduler import SECOND_US
 from notbefore.simulation.steps import (
@@ -48,6 +49,7 @@ def rows() -> list[str]:
         *(f"refusal {code}" for code in REFUSALS),
         *(f"impact {kind} {end}" for kind in EventType for end in ("done", "failed", "retried", "taken over")),
         *(f"answer to a VM {status}" for status in STATUSES_TO_VMS),
+        *(f"held until {end}" for end in ("a change", "its time was up")),
         *(f"habit {habit}" for habit in HABITS_BY_NAME),
         *(f"operator {word}" for word in (*OPERATOR_WORDS, *KEEPER_WORDS)),
         "history retired",
@@ -76,6 +78,8 @@ def row_of(step: Step) -> str | None:
             return f"impact {impact.type} taken over"
         case ImpactOver(impact=impact):
             return f"impact {impact.type} {'done' if step.evidence else 'failed'}"
+        case VmAnswered() if step.at_us - step.asked_us > SECOND_US and applied_us_of(step) is not None:
+            return f"held until {'a change' if step.answer.status == 200 else 'its time was up'}"
         case VmAnswered():
             return f"answer to a VM {step.answer.status}"
         case OperatorAnswered(answer=Refusal() as refusal) | HandAnswered(refusal=Refusal() as refusal):

@@ -17,8 +17,9 @@ from notbefore.core.requests import Request
 from notbefore.core.times import HOUR_MS
 from notbefore.metadata.answers import HttpAnswer
 from notbefore.metadata.identity import Peer
+from notbefore.metadata.polls import Poll, Polls
 from notbefore.metadata.service import MetadataOptions, MetadataService
-from notbefore.metadata.verdict import RequestHead
+from notbefore.metadata.verdict import ReadDocument, RequestHead
 from notbefore.ports import Evidence, Impact
 from notbefore.runtime.node import Node
 from notbefore.runtime.retention import Retention
@@ -38,6 +39,9 @@ KEEP_HISTORY_MS = 6 * HOUR_MS
 DEATH_NOTICED_US = 10 * SECOND_US
 # What set out while the store was slow may arrive that long after.
 STILL_UNDER_WAY_US = SLOW_US[1]
+# How often the data plane looks whether a wait is over.
+TICK_US = SECOND_US // 10
+ANSWERED = (200, 304)
 T = TypeVar("T")
 
 
@@ -50,6 +54,7 @@ class Server:
     connection: Connection
     node: Node
     service: MetadataService
+    polls: Polls
     tokens: TokenBook
     retention: Retention
     unanswered: dict[Wake, None] = field(default_factory=dict)
@@ -108,11 +113,12 @@ class Fleet:
         tasks = SimTasks(self._scheduler, process)
         node = Node(name, connection, hands, machine.clock, tasks, ids_from(chance))
         service = MetadataService(node, MetadataOptions())
+        polls = Polls(service, lambda call: tasks.spawn("soon", done_soon(call)))
         tokens = TokenBook(connection, machine.clock, tasks.lock(), node.ids, "the admin's")
         node.snapshot.on_any_change(tokens.look)
         sink = SimSink(name, self._scheduler, chance, lambda trouble: trouble in machine.troubles, self._tell)
         retention = Retention(name, connection, sink, node.snapshot, machine.clock, tasks, KEEP_HISTORY_MS)
-        machine.server = Server(process, facts, connection, node, service, tokens, retention)
+        machine.server = Server(process, facts, connection, node, service, polls, tokens, retention)
         self._judge_calm(machine)
         self._scheduler.spawn(process, "start", self._begin(machine, machine.server))
 
@@ -203,9 +209,38 @@ class Fleet:
             return body
 
         async def answered() -> HttpAnswer:
-            return await server.service.answer(head, server.service.judge(head), peer, read_body)
+            verdict = server.service.judge(head)
+            answer = await server.service.answer(head, verdict, peer, read_body)
+            if isinstance(verdict, ReadDocument) and verdict.wait_s and answer.status in ANSWERED:
+                return await self._held(server, verdict, peer, answer)
+            return answer
 
         return await self.inside(server, answered(), tell)
+
+    async def _held(self, server: Server, wanted: ReadDocument, peer: Peer, at_once: HttpAnswer) -> HttpAnswer:
+        """As the protocol does it: parked in the same breath, told by a change or by the tick after its time."""
+        caller = server.service.caller_of(peer, None)
+        told: list[HttpAnswer] = []
+        wake = Wake(self._scheduler)
+
+        def tell(answer: HttpAnswer) -> None:
+            told.append(answer)
+            wake.set()
+
+        poll = Poll(caller, peer, vouched=False, wanted=wanted, tell=tell) if caller else None
+        answer = server.polls.hold(poll, at_once) if poll else at_once
+        if answer is not None:
+            return answer
+        self._scheduler.spawn(server.process, "ticks", self._ticks(server, wanted.wait_s or 0, told))
+        await wake
+        return told[0]
+
+    async def _ticks(self, server: Server, wait_s: int, told: list[HttpAnswer]) -> None:
+        """Only those that matter."""
+        await self._scheduler.sleep(wait_s * SECOND_US)
+        while not told:
+            await self._scheduler.sleep(TICK_US)
+            server.polls.expire()
 
     async def order(
         self, server: Server, request: Request, tell: Callable[[Taken | Refusal], None]
@@ -276,6 +311,10 @@ class Fleet:
 
     def _repeated(self, impact: Impact, evidence: Evidence | None) -> None:
         self._repeat(impact, evidence)
+
+
+async def done_soon(call: Callable[[], None]) -> None:
+    call()
 
 
 def ids_from(chance: Random) -> Callable[[], str]:

@@ -1,6 +1,7 @@
 """The VMs' side: guests that ask and approve, each by its habit, over a network that may lose an answer.
 
-Rule 1: a guest wakes when its scope's document changes, as if it polled every second, and else by the hour or day.
+Rule 1: a guest wakes when its scope's document changes, as if it polled every second, and else by the hour or day;
+a patient one is told by the service instead (SPEC §2.6).
 Rule 2: a guest knows only what it was told: documents, statuses, and its own name.
 Not here: whether what it was told is right (laws/).
 """
@@ -40,6 +41,7 @@ class Habit:
     approves: str = ""
     lag_s: float = 5.0
     burst: int = 1
+    waits: bool = False
     versions: tuple[str, ...] = (NEWEST,)
 
 
@@ -57,6 +59,7 @@ HABITS_BY_NAME: Mapping[str, Habit] = {
     "wrong ids": Habit(HOURLY, approves="wrong", lag_s=60),
     "old versions": Habit(HOURLY, approves="all", lag_s=300, versions=("2017-03-01", "2017-08-01")),
     "once a day": Habit(DAILY, wakes=False, approves="own"),
+    "patient": Habit((0.1, 20), wakes=False, approves="own", lag_s=1, versions=ALL_VERSIONS, waits=True),
 }
 HABITS = {
     "prompt": 6,
@@ -69,6 +72,7 @@ HABITS = {
     "wrong ids": 1,
     "old versions": 1,
     "once a day": 2,
+    "patient": 2,
 }
 
 
@@ -100,6 +104,7 @@ class Guest:
         self._addresses = addresses
         self._home = chance.random()
         self._incarnation: str | None = None
+        self._refused = False
         self._events: list[dict[str, Any]] = []
 
     def changed(self) -> None:
@@ -112,17 +117,19 @@ class Guest:
         await self._scheduler.sleep(self._chance.randrange(600 * SECOND_US))
         while True:
             await self._look()
-            await self.bell.rung(self._chance.uniform(*self.habit.every_s))
+            # Who is refused need not hurry.
+            every_s = HOURLY if self._refused and self.habit.waits else self.habit.every_s
+            await self.bell.rung(self._chance.uniform(*every_s))
             await self._scheduler.sleep(self._chance.randrange(20_000, 1_000_000))
 
     async def ask_last(self) -> None:
         """Once more at the very end, with what it knew last."""
         if self.habit.every_s is not None:
-            await self._get(self._chance.choice(self.habit.versions))
+            await self._get(self._chance.choice(self.habit.versions), waits=False)
 
     async def _look(self) -> None:
         for _ in range(self.habit.burst):
-            await self._get(self._chance.choice(self.habit.versions))
+            await self._get(self._chance.choice(self.habit.versions), waits=self.habit.waits)
             if self.habit.burst > 1:
                 await self._scheduler.sleep(self._chance.randrange(SECOND_US // 8))
         if not self.habit.approves:
@@ -134,7 +141,7 @@ class Guest:
                 if answer is not None:
                     # Some look at once whether it has begun.
                     if answer.status == OK and self._chance.random() < 0.5:
-                        await self._get(self._chance.choice(self.habit.versions))
+                        await self._get(self._chance.choice(self.habit.versions), waits=False)
                     return
                 await self._scheduler.sleep(self._chance.randrange(5 * SECOND_US))
 
@@ -157,11 +164,14 @@ class Guest:
                 wrong = [*scheduled[:1], self._chance.choice((STRANGER, "x", *self._overheard[-1:]))]
                 return self._chance.choice((start_requests(wrong), *BAD_BODIES))
 
-    async def _get(self, version: str) -> None:
+    async def _get(self, version: str, *, waits: bool) -> None:
         known = self._incarnation if self._chance.random() < 0.7 else None
-        headers = ((b"metadata", b"true"), *(((b"if-none-match", known.encode()),) if known else ()))
+        condition = ((b"if-none-match", known.encode()),) if known else ()
+        preference = ((b"prefer", b"wait=60"),) if waits else ()
+        headers = ((b"metadata", b"true"), *condition, *preference)
         head = RequestHead("GET", PATH.encode(), b"api-version=" + version.encode(), headers)
         answer = await self._ask(head, b"")
+        self._refused = answer is None or answer.status not in (OK, NOT_MODIFIED)
         if answer and answer.status == OK:
             document = json.loads(answer.body)
             self._incarnation = str(document["DocumentIncarnation"])

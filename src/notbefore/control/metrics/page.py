@@ -22,6 +22,7 @@ from notbefore.control.metrics.scrape import (
     connections_of,
     fleet_of,
     health_of,
+    long_polls_of,
     requests_of,
 )
 from notbefore.ports import Clock, Executor, Store
@@ -71,6 +72,7 @@ class Metrics(Collector):
         yield from requests_of(self.control, self._data_plane)
         if self._data_plane:
             yield from connections_of(self._data_plane)
+            yield from long_polls_of(self._data_plane)
         if self._node:
             yield from fleet_of(self._fleet, self._node.clock.now().wall_ms)
             if self._store:

@@ -27,6 +27,12 @@ class DataPlane(Protocol):
     def connections_open(self) -> int: ...
     @property
     def connections_refused(self) -> int: ...
+    @property
+    def polls_held(self) -> int: ...
+    @property
+    def polls_refused(self) -> int: ...
+    @property
+    def polls_ended(self) -> Mapping[str, int]: ...
     def requests(self) -> Iterable[tuple[str, str, int, int]]:
         """Method, route, status, how many."""
 
@@ -78,6 +84,28 @@ def connections_of(data_plane: DataPlane) -> Iterator[Metric]:
         "notbefore_metadata_connections_refused",
         "Connections answered 503 at once because their caller, or all callers, had too many open.",
         data_plane.connections_refused,
+    )
+
+
+def long_polls_of(data_plane: DataPlane) -> Iterator[Metric]:
+    yield GaugeMetricFamily(
+        "notbefore_metadata_long_polls",
+        "Questions held now until their document changes or their time is up.",
+        data_plane.polls_held,
+    )
+    ended = CounterMetricFamily(
+        "notbefore_metadata_long_polls_ended",
+        "Questions that were held. changed: woken by a change; expired: waited in vain; left: the client went away;"
+        " released: answered early, because it stopped sending or the server stopped.",
+        labels=("end",),
+    )
+    for end, count in data_plane.polls_ended.items():
+        ended.add_metric((end,), count)
+    yield ended
+    yield CounterMetricFamily(
+        "notbefore_metadata_long_polls_refused",
+        "Questions that asked to wait and were answered at once: too many were held, or the server was stopping.",
+        data_plane.polls_refused,
     )
 
 

@@ -19,6 +19,7 @@ from notbefore.simulation.laws.retention import Retention
 from notbefore.simulation.laws.starts import Starts
 from notbefore.simulation.laws.streams import Streams
 from notbefore.simulation.laws.turns import Turns
+from notbefore.simulation.laws.waiting import Waiting
 
 
 def all_laws() -> tuple[Law, ...]:
@@ -36,6 +37,7 @@ def all_laws() -> tuple[Law, ...]:
         Approvals(ledger),
         Isolation(ledger),
         Streams(ledger),
+        Waiting(ledger),
         Rate(ledger),
         Liveness(ledger),
         Turns(ledger),
