@@ -142,7 +142,9 @@ def address_of(url):
     return host.strip("[]"), int(port)
 
 
-def lab_settings(state, clock="manual", *, demo=False, listeners=("127.0.0.1:0",), executor=None, **metadata):
+def lab_settings(
+    state, clock="manual", *, demo=False, listeners=("127.0.0.1:0",), executor=None, notify=None, **metadata
+):
     listeners = [{"address": one} if isinstance(one, str) else one for one in listeners]
     tree = {
         "state": str(state),
@@ -151,6 +153,7 @@ def lab_settings(state, clock="manual", *, demo=False, listeners=("127.0.0.1:0",
         "control": {"address": "127.0.0.1:0"},
         "metadata": {"listeners": listeners, "rate_limit_per_s": 0, **metadata},
         "executor": executor or {},
+        "notify": notify or {},
     }
     return msgspec.convert(tree, Settings)
 

@@ -33,6 +33,9 @@ class RealTime:
     async def rest(self, seconds: float) -> None:
         await asyncio.sleep(seconds)
 
+    async def rest_until(self, seconds: float | None, signal: Signal) -> None:
+        await signal.rung(seconds)
+
 
 class SystemClock(RealTime):
     def __init__(self) -> None:

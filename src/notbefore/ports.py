@@ -3,18 +3,23 @@
 Rule 1: an adapter is right when it passes the contract suite of its port (tests/contracts/).
 Rule 2: `runtime/` reaches time, tasks, the store and the executors only through these, so that a
 simulator can run it unchanged.
-Implemented by: clock.py, tasks.py, stores/, executors/. Used by: runtime/, metadata/, control/.
+Implemented by: clock.py, tasks.py, stores/, executors/, notifiers/. Used by: runtime/, metadata/, control/.
 """
 
 from collections.abc import Coroutine, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 from notbefore.core.history import HistoryRecord
 from notbefore.core.kinds import EventType, Status
 from notbefore.core.model import Scope, Vm
+from notbefore.core.news import Gap, News
+from notbefore.core.operation import Operation
+from notbefore.core.rollout import Rollout
 from notbefore.core.times import Moment
+
+Value = TypeVar("Value")
 
 
 class Signal(Protocol):
@@ -41,6 +46,9 @@ class Clock(Protocol):
 
     async def rest(self, seconds: float) -> None: ...
 
+    async def rest_until(self, seconds: float | None, signal: Signal) -> None:
+        """So long (None: for ever), or until the signal rings; of `Tasks.signal_aside`."""
+
 
 class Tasks(Protocol):
     """How runtime/ does things side by side: one tree, ended by cancelling it."""
@@ -52,6 +60,9 @@ class Tasks(Protocol):
         """Housekeeping in real time, which a manual clock does not wait for."""
 
     def signal(self) -> Signal: ...
+
+    def signal_aside(self) -> Signal:
+        """For housekeeping: who waits for it, and who is woken by it, is none of a manual clock's business."""
 
     def lock(self) -> AbstractAsyncContextManager[None]: ...
 
@@ -125,7 +136,8 @@ class Store(Protocol):
     # -- Documents: all of a kind, by key; and one compare-and-set on one of them, as durable as a commit and noticed
     #    by `wait_for_changes` like one. The feed and the history of scopes do not show them; a record that concerns
     #    no scope has the scope "".
-    async def documents(self, kind: str) -> Sequence[Document]: ...
+    async def documents(self, kind: str, after: int = 0) -> Sequence[Document]:
+        """`after`: only those whose last change is after that revision."""
 
     async def put_document(
         self, kind: str, key: str, body: bytes | None, expected_version: int, record: HistoryRecord | None
@@ -199,6 +211,45 @@ class Executor(Protocol):
     #    when it could not be carried out; does one of the two within a time limit of its own.
     #    `earlier_attempts` > 0 tells that a crashed node may have begun it already.
     async def carry_out(self, impact: Impact) -> Evidence: ...
+
+
+class Encoding(Protocol[Value]):
+    """How values of one type are kept as documents: what is decoded equals what was encoded."""
+
+    def encode(self, value: Value) -> bytes: ...
+
+    def decode(self, body: bytes) -> Value: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Encodings:
+    """Of everything that the runtime keeps as documents."""
+
+    operations: Encoding[Operation]
+    rollouts: Encoding[Rollout]
+
+
+class NotTold(Exception):
+    """It may or may not have arrived; the message says why that is not known, and tells no secret.
+
+    `refused`: the receiver understood and does not want it, so that trying for ever would help nobody.
+    """
+
+    def __init__(self, why: str, *, refused: bool = False, retry_after_s: float = 0.0) -> None:
+        super().__init__(why)
+        self.refused = refused
+        self.retry_after_s = retry_after_s
+
+
+class Notifier(Protocol):
+    """The way to one receiver outside."""
+
+    # -- At least once: returns when the receiver has it, raises NotTold otherwise; does one of the two within a time
+    #    limit of its own. The same news always goes out under its own id, so that a receiver can know it again.
+    async def tell(self, news: News | Gap) -> None: ...
+
+    def close(self) -> None:
+        """What is under way is broken off; nothing is told any more."""
 
 
 class Ids(Protocol):

@@ -8,7 +8,7 @@ Implements: ports.Tasks and ports.Signal. Used by: wiring.py, clock.py.
 
 import asyncio
 from collections.abc import Coroutine
-from contextlib import AbstractAsyncContextManager
+from contextlib import AbstractAsyncContextManager, suppress
 from typing import Any
 
 
@@ -30,6 +30,9 @@ class AsyncioTasks:
 
     def signal(self) -> "Bell":
         return Bell(self)
+
+    def signal_aside(self) -> "BellAside":
+        return BellAside()
 
     def lock(self) -> AbstractAsyncContextManager[None]:
         return asyncio.Lock()
@@ -102,3 +105,19 @@ class Bell:
                 self._waiter.set_result(None)
             else:
                 self._waiter = None
+
+
+class BellAside:
+    """A signal whose waiter is neither busy nor idle: housekeeping."""
+
+    def __init__(self) -> None:
+        self._rung = asyncio.Event()
+
+    def ring(self) -> None:
+        self._rung.set()
+
+    async def rung(self, timeout_s: float | None) -> None:
+        with suppress(TimeoutError):
+            async with asyncio.timeout(timeout_s):
+                await self._rung.wait()
+        self._rung.clear()

@@ -42,14 +42,17 @@ from notbefore.metadata.listen import metadata_server, refuse_routable
 from notbefore.metadata.service import MetadataOptions, MetadataService
 from notbefore.ports import HistorySink
 from notbefore.runtime.node import Node
+from notbefore.runtime.notifying import Notifying
 from notbefore.runtime.retention import DAY_MS, Retention
 from notbefore.settings import Settings, load_settings
 from notbefore.settings.reload import Reloading
 from notbefore.settings.shown import as_toml
 from notbefore.sockets import QuietServer, bind, parse_address
 from notbefore.state_dir import TOKEN_FILE
+from notbefore.stores.codec import ENCODINGS
 from notbefore.stores.history_sink import JsonLinesSink, NoSink
 from notbefore.stores.sqlite.store import SqliteStore
+from notbefore.targets import Targets, refuse_unusable
 from notbefore.tasks import AsyncioTasks
 from notbefore.wire.api_versions import NEWEST, PATH
 
@@ -92,6 +95,7 @@ async def running_server(
         node, manual_clock = made_node(name, settings, store, tasks, reloading, metrics)
         await node.start()
         retire_history(name, settings, node, tasks)
+        metrics.watch_notifying(await told_of_history(name, settings, node, tasks, reloading, stack))
         if settings.demo:
             await declare_demo(node)
         service = MetadataService(node, metadata_options(settings))
@@ -113,6 +117,7 @@ async def running_server(
         servers.append(control_server(plane, settings.control.certificate))
         reloading.on_each(lambda running: renew_certificate(servers[1], running))
         await stack.enter_async_context(serving((servers[0], sockets), (servers[1], [control_socket])))
+        metrics.watch_streams(plane.streams)
         # Before the servers wait for their last answers: a stream is one that does not end by itself.
         stack.callback(plane.streams.close)
         yield RunningServer(
@@ -173,7 +178,9 @@ def made_node(
     executor = SimulatedExecutor(simulation(settings), clock, tasks, SystemRandom())
     reloading.on_change(lambda changed: executor.reconfigure(simulation(changed)))
     watched = metrics.measured_store(store, clock), metrics.measured_executor(executor, clock)
-    node = Node(name, *watched, clock, tasks, ids=lambda: str(uuid4()))
+    node = Node(name, *watched, clock, tasks, ids=lambda: str(uuid4()), encodings=ENCODINGS)
+    node.rollouts.expected_s = executor.usual_s()
+    reloading.on_change(lambda _: setattr(node.rollouts, "expected_s", executor.usual_s()))
     metrics.watch_node(node)
     executor.moves_vms_by(node.hosts.another_for)
     return node, manual_clock
@@ -189,6 +196,18 @@ def retire_history(name: str, settings: Settings, node: Node, tasks: AsyncioTask
     keep_ms = settings.history.keep_days * DAY_MS
     retention = Retention(name, node.store, sink, node.snapshot, node.clock, tasks, keep_ms)
     tasks.spawn("retention", retention.run())
+
+
+async def told_of_history(
+    name: str, settings: Settings, node: Node, tasks: AsyncioTasks, reloading: Reloading, stack: AsyncExitStack
+) -> Notifying:
+    """Before anything is served: from then on every change is told."""
+    targets = Targets(node.clock)
+    stack.callback(targets.close)
+    notifying = Notifying(name, node.store, node.snapshot, node.clock, tasks, SystemRandom().random)
+    await notifying.start(targets.made_of(settings.notify))
+    reloading.on_change(lambda changed: notifying.change(targets.made_of(changed.notify)))
+    return notifying
 
 
 def simulation(settings: Settings) -> Simulation:
@@ -242,7 +261,9 @@ def serve(config: Path | None, overrides: Mapping[str, Any]) -> int:
     """Serve until told to stop. Refusals of settings and addresses are raised for the caller to word."""
 
     def reread() -> Settings:
-        return load_settings(config, os.environ, overrides)
+        wanted = load_settings(config, os.environ, overrides)
+        refuse_unusable(wanted.notify)
+        return wanted
 
     settings = reread()
     raise_file_limit()
@@ -261,6 +282,7 @@ def checked(config: Path | None, overrides: Mapping[str, Any]) -> str:
     settings = load_settings(config, os.environ, overrides)
     for listener in () if settings.metadata.allow_routable else settings.metadata.listeners:
         refuse_routable(parse_address(listener.address)[0])
+    refuse_unusable(settings.notify)
     return as_toml(settings)
 
 

@@ -81,6 +81,16 @@ class Cli:
         pipe = subprocess.PIPE
         return subprocess.Popen(command, env=self.whole_env(**env), stdout=pipe, stderr=pipe, text=True)
 
+    @contextmanager
+    def going_on(self, *args: str) -> Iterator[subprocess.Popen]:
+        """The program at work; stopped at the latest when the test is over, however that goes."""
+        with self.process(PROGRAM, *args) as process:
+            try:
+                yield process
+            finally:
+                if process.poll() is None:
+                    process.kill()
+
     def apart(self, *command: str, **env: str | None) -> Ran:
         """Run a process with the same environment to its end."""
         with self.process(*command, **env) as process:

@@ -21,7 +21,7 @@ HEAVY = {"fastapi", "starlette", "uvicorn", "msgspec", "uvloop", "notbefore.wiri
 COMMANDS = [
     *("serve", "apply", "clock", "scopes", "vms", "events", "history", "ask", "maintain", "store", "token", "simulate"),
     *("restart", "redeploy", "freeze", "evict", "terminate", "approve", "cancel", "complete"),
-    *("explain", "hosts", "host-failed", "doctor"),
+    *("explain", "hosts", "host-failed", "doctor", "operations", "rollouts"),
 ]
 
 

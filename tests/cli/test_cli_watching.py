@@ -96,7 +96,9 @@ def test_a_watched_list_on_a_terminal_is_one_table_drawn_anew(cli, server):
 
 
 @pytest.mark.parametrize(
-    "words", [("scopes",), ("vms",), ("events",), ("hosts",), ("history",), ("token", "list")], ids=" ".join
+    "words",
+    [("scopes",), ("vms",), ("events",), ("hosts",), ("history",), ("token", "list"), ("operations",), ("rollouts",)],
+    ids=" ".join,
 )
 def test_every_list_can_be_watched(cli, words):
     """DESIGN §4: every list takes --json and --watch."""

@@ -12,7 +12,10 @@ from store_samples import (
     event_with,
     record_of,
     rich_event,
+    rich_member,
+    rich_operation,
     rich_record,
+    rich_rollout,
     rich_scope,
     rich_settings,
     rich_vm,
@@ -122,7 +125,25 @@ async def test_a_scope_with_every_field_filled_comes_back_equal(open_store):
     assert [r.record for r in await there.history(HistoryQuery())] == [rich_record()]
 
 
-@pytest.mark.parametrize("value", [rich_scope(), rich_event(), rich_vm(), rich_settings()], ids=type)
+RICH = [
+    rich_scope(),
+    rich_event(),
+    rich_vm(),
+    rich_settings(),
+    rich_record().changes[0],
+    rich_operation(),
+    rich_operation().waiting[0],
+    rich_operation().wave,
+    rich_member(),
+    rich_rollout(),
+    rich_rollout().limits,
+    rich_rollout().limits.windows[0],
+    rich_rollout().in_hand[0],
+    rich_rollout().hits[0],
+]
+
+
+@pytest.mark.parametrize("value", RICH, ids=type)
 def test_the_rich_samples_leave_no_field_at_its_default(value):
     """The round trip above proves something only while its samples fill every field."""
     optional = [field for field in fields(value) if not has_no_default(field)]

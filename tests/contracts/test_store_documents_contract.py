@@ -209,6 +209,64 @@ async def test_a_document_survives_the_death_of_its_process(store, start_child):
     assert told.record == record_of("")
 
 
+async def test_documents_after_a_revision_are_those_changed_since(store):
+    """`after`: only those whose last change is after that revision, by key as ever."""
+    first = await put(store, "zoe")
+    second = await put(store, "ann")
+    third = await put(store, "mia")
+    await put(store, "bob", kind="host")
+
+    assert list(await store.documents("token", 0)) == [second, third, first]
+    assert list(await store.documents("token", first.revision)) == [second, third]
+    assert list(await store.documents("token", second.revision)) == [third]
+    assert list(await store.documents("token", third.revision)) == []
+
+
+async def test_a_changed_document_is_after_whatever_came_before_its_change(store):
+    """What counts is the last change, not when it was made."""
+    first = await put(store, "zoe")
+    second = await put(store, "ann")
+    changed = await put(store, "zoe", b"2", first.version)
+
+    assert list(await store.documents("token", second.revision)) == [changed]
+
+
+async def test_commits_of_scopes_and_of_other_kinds_move_nothing_after_a_revision(store):
+    """All commits share one order, and `after` may name any revision of it."""
+    first = await put(store, "ann")
+    web = await store.commit(Scope("web"), 0, None)
+    host = await put(store, "ann", kind="host")
+
+    assert list(await store.documents("token", first.revision)) == []
+    last = await put(store, "bob")
+    for revision in (first.revision, web.revision, host.revision):
+        assert list(await store.documents("token", revision)) == [last]
+
+
+async def test_a_removed_document_is_after_no_revision_and_one_made_anew_is(store):
+    """A removal leaves nothing to be listed; what is made under the key again is a change like any other."""
+    made = await put(store, "ann")
+    await put(store, "ann", None, made.version)
+    assert list(await store.documents("token", made.revision)) == []
+
+    anew = await put(store, "ann", b"2")
+    assert list(await store.documents("token", made.revision)) == [anew]
+
+
+async def test_another_instance_reads_on_from_the_revision_it_has_seen(open_store):
+    """Reading from the last revision seen, again and again, leaves nothing out and repeats nothing."""
+    here, there = await open_store("node-a"), await open_store("node-b")
+    seen, revision = [], 0
+    for n in range(6):
+        await put(here, f"key-{n % 4}-{n}", str(n).encode())
+        if n % 2:
+            fresh = await there.documents("token", revision)
+            seen += [int(document.body) for document in fresh]
+            revision = max(document.revision for document in fresh)
+
+    assert sorted(seen) == list(range(6))
+
+
 async def test_a_store_that_is_opened_again_has_its_documents(open_store):
     """Opening verifies them like everything else that decisions rest on."""
     store = await open_store("node-a")

@@ -17,8 +17,12 @@ VMS = (
 NAMES = ("SECRETNAME", *(vm["name"] for vm in VMS))
 
 
+# Nobody listens there: a target that lags.
+NOTIFY = {"webhook": [{"name": "ops", "url": "http://127.0.0.1:1/", "secret": ["whsec_" + "A" * 32]}]}
+
+
 def day_settings(state, **more):
-    return lab_settings(state, executor={"simulate": {"failure_rate": {"Freeze": 1}}}, **more)
+    return lab_settings(state, executor={"simulate": {"failure_rate": {"Freeze": 1}}}, **{"notify": NOTIFY, **more})
 
 
 def do_a_days_work(lab):

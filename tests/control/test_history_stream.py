@@ -8,7 +8,7 @@ import pytest
 from history_followers import following
 
 from lab import lab_settings, open_lab
-from notbefore.control.streams import StreamLimits
+from notbefore.control.streams import CUT_OFF_REMEMBERED_MAX, StreamLimits
 from notbefore.control_client import ControlClient
 
 
@@ -75,6 +75,25 @@ def test_nothing_is_lost_and_nothing_comes_twice_across_reconnects(demo):
         came += stream.records(21 - len(came))
 
     assert came == demo.history()
+
+
+def test_who_is_away_for_100_changes_gets_exactly_those_100_in_order(demo):
+    """Issue: an SSE client away for 100 changes gets exactly those 100 on return, in order."""
+    with following(demo) as stream:
+        demo.made("demo", "FrontEnd_IN_0", "restart")
+        seen = stream.record()
+    for n in range(100):
+        demo.control("PUT", f"/v1/hosts/rack-{n}", {"executor": "simulate"})
+
+    with following(demo, last_id=stream.last_id) as again:
+        came = again.records(100)
+        demo.control("PUT", "/v1/hosts/the-next", {"executor": "simulate"})
+        after = again.record()
+
+    whole = demo.history("after=0&limit=1000")
+    assert came == [record for record in whole if record["revision"] > seen["revision"]][:100]
+    assert after == whole[-1]
+    assert after["revision"] > came[-1]["revision"]
 
 
 def test_what_a_second_server_commits_comes_as_well(tmp_path):
@@ -205,6 +224,26 @@ def test_a_reader_that_takes_nothing_is_cut_off(demo, caplog):
     assert "too slow" in caplog.text
     assert "Exception in ASGI" not in caplog.text
     assert "without completing" not in caplog.text
+    limited(demo)
+    reason = {"event": "cut-off", "data": '{"reason":"You took nothing for 0.2 s; this goes on after your last id."}'}
+    with following(demo, last_id=0) as again:
+        assert [again.message() for _ in range(2)] == [{"retry": "1000", "id": "0"}, reason]
+        assert again.record() == demo.history("after=0")[0]
+    with following(demo, last_id=0) as once_more:
+        assert [once_more.message().get("event") for _ in range(2)] == [None, "history"]
+    assert "notbefore_streams_cut_off_total 1.0" in demo.control("GET", "/metrics").body.decode()
+
+
+def test_of_readers_that_were_cut_off_so_many_are_remembered_and_no_more(demo):
+    """A limit on everything; the oldest is forgotten first, and who begins anew hears nothing of it."""
+    streams = demo.server.streams
+    for n in range(CUT_OFF_REMEMBERED_MAX + 1):
+        streams.cut(("ops", f"10.0.0.{n}", ""), "slow")
+
+    assert streams.reason_for(("ops", "10.0.0.0", "")) == ""
+    assert streams.reason_for(("ops", "10.0.0.1", "")) == "slow"
+    assert streams.reason_for(("ops", "10.0.0.1", "")) == ""
+    assert streams.cut_off == CUT_OFF_REMEMBERED_MAX + 1
 
 
 def test_a_server_that_stops_ends_its_streams_with_a_whole_answer(tmp_path):

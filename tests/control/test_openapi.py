@@ -12,7 +12,7 @@ from notbefore.control.roles import FLEET_WIDE
 
 WITH_TOKEN = [name for name, operation in OPERATIONS.items() if "security" in operation]
 # Said where no operation of the document is, or by the executor's side of the program.
-ELSEWHERE = {"not_found", "method_not_allowed", "stale_attempt", "sink_unavailable"}
+ELSEWHERE = {"not_found", "method_not_allowed", "stale_attempt", "sink_unavailable", "hindered"}
 
 
 def contents():

@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from notbefore.control import examples
+from notbefore.control import examples, rollout_examples
 from notbefore.control.refusal_examples import REFUSALS
 
 TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ")
@@ -59,6 +59,29 @@ def test_the_examples_are_what_a_server_answers(ask):
     as_in_the_document(ask("GET", "/v1/tokens"), examples.TOKENS)
 
 
+def test_the_examples_of_operations_and_rollouts_are_what_a_server_answers(ask):
+    """The shop's racks are maintained: one by itself, which is cancelled, then both in a rollout."""
+    ask("PUT", "/v1/scopes/shop", examples.SCOPE_BODY)
+    begun = ask("POST", "/v1/hosts/rack-7/maintenance", rollout_examples.HOST_MAINTENANCE_BODY)
+    as_in_the_document(begun, rollout_examples.HOST_MAINTENANCE)
+    operation = f"/v1/operations/{begun['operation']['id']}"
+    ask("POST", "/v1/clock", {"advance_s": 0})
+    as_in_the_document(ask("GET", operation), rollout_examples.OPERATION)
+    as_in_the_document(ask("GET", "/v1/operations"), rollout_examples.OPERATIONS)
+    as_in_the_document(ask("POST", f"{operation}/cancel"), rollout_examples.CANCELLED_OPERATION)
+    ask("POST", "/v1/clock", {"advance_s": 0})
+    in_one_go, at_weekends = rollout_examples.ROLLOUT_BODIES
+    begun = ask("POST", "/v1/rollouts", in_one_go)
+    as_in_the_document(begun, rollout_examples.BEGUN_ROLLOUT)
+    rollout = f"/v1/rollouts/{begun['rollout']['id']}"
+    ask("POST", "/v1/clock", {"advance_s": 0})
+    as_in_the_document(ask("GET", rollout), rollout_examples.ROLLOUT)
+    as_in_the_document(ask("GET", "/v1/rollouts"), rollout_examples.ROLLOUTS)
+    as_in_the_document(ask("GET", f"{rollout}/plan"), rollout_examples.PLANNED)
+    as_in_the_document(ask("POST", f"{rollout}/pause"), rollout_examples.PAUSED_ROLLOUT)
+    assert ask("POST", "/v1/rollouts", at_weekends)["plan"]["stuck"] == ""
+
+
 def test_the_examples_of_text_are_what_a_server_answers(lab):
     lab.declare("shop", "web-0", listening="always")
     lab.made("shop", "web-0", "restart")
@@ -87,6 +110,8 @@ def refusals_of_a_day(ask):
     yield ask("POST", "/v1/scopes/shop/vms/nope/restart")
     yield ask("GET", "/v1/events/nope")
     yield ask("GET", "/v1/hosts/nope")
+    yield ask("GET", "/v1/operations/nope")
+    yield ask("GET", "/v1/rollouts/nope")
     yield ask("DELETE", "/v1/tokens/nope")
     yield ask("POST", "/v1/tokens", {"name": "ci", "role": "viewer"})
     yield ask("POST", "/v1/scopes/shop/vms/web-0/evict")

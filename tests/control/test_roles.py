@@ -35,6 +35,15 @@ LAW = {
     "PUT /v1/hosts/{host}": (Role.ADMIN, FLEET),
     "DELETE /v1/hosts/{host}": (Role.ADMIN, FLEET),
     "POST /v1/hosts/{host}/failed": (Role.OPERATOR, FLEET),
+    "POST /v1/hosts/{host}/maintenance": (Role.OPERATOR, FLEET),
+    "GET /v1/operations": (Role.VIEWER, FLEET),
+    "GET /v1/operations/{operation_id}": (Role.VIEWER, FLEET),
+    "POST /v1/operations/{operation_id}/cancel": (Role.OPERATOR, FLEET),
+    "GET /v1/rollouts": (Role.VIEWER, FLEET),
+    "POST /v1/rollouts": (Role.OPERATOR, FLEET),
+    "GET /v1/rollouts/{rollout_id}": (Role.VIEWER, FLEET),
+    "GET /v1/rollouts/{rollout_id}/plan": (Role.VIEWER, FLEET),
+    "POST /v1/rollouts/{rollout_id}/{action}": (Role.OPERATOR, FLEET),
     "GET /v1/tokens": (Role.ADMIN, FLEET),
     "POST /v1/tokens": (Role.ADMIN, FLEET),
     "DELETE /v1/tokens/{name}": (Role.ADMIN, FLEET),
@@ -134,7 +143,7 @@ def filled(route, **names):
     method, path = route.split()
     given = {
         "scope": "nowhere", "vm": "a", "operation": "restart", "event_id": NO_EVENT, "action": "approve",
-        "host": "nowhere", "name": "nobody", **names,
+        "host": "nowhere", "name": "nobody", "operation_id": NO_EVENT, "rollout_id": NO_EVENT, **names,
     }  # fmt: skip
     body = {} if method in ("PUT", "POST") and "/vms/" not in path and "{action}" not in path else None
     return method, path.format(**given), {"type": "Reboot"} if "maintenance" in path else body

@@ -18,7 +18,7 @@ from notbefore.core.draft import Decision
 from notbefore.core.effects import PendingEffect, StartImpact
 from notbefore.core.errors import Refusal
 from notbefore.core.kinds import EventType, Kind, Listening, Source, Status
-from notbefore.core.model import Actor, ActorKind, Event, Scope, Span, Vm
+from notbefore.core.model import THE_SERVICE, Actor, ActorKind, Event, Scope, Span, Vm
 from notbefore.core.requests import (
     ApproveEvents,
     CancelEvent,
@@ -28,8 +28,11 @@ from notbefore.core.requests import (
     FailHost,
     ImpactFailed,
     ImpactFinished,
+    JoinWave,
+    LeaveWave,
     Maintain,
     NoteAsked,
+    OpenGate,
     OperateVm,
     RemoveScope,
     Request,
@@ -42,6 +45,7 @@ NOON = Moment(int(datetime(2026, 3, 2, 12, tzinfo=UTC).timestamp()) * 1000, boot
 MINUTE, HOUR, DAY = 60, 3600, 24 * 3600
 EVENT = "602D9444-D2CD-49C7-8624-8643E7171297"
 OTHER_EVENT = "F020BA2E-3BC0-4C40-A10B-86575A9EABD5"
+OPERATION = "0b9bd4d4-79a5-4c4b-a9f4-6a5a2a1f3a01"
 SHOP = "shop"
 OPERATOR = Actor(ActorKind.OPERATOR, "ops")
 EXECUTOR = Actor(ActorKind.EXECUTOR, "simulate")
@@ -191,6 +195,21 @@ def terminate(vm: str, **facts) -> OperateVm:
 
 def maintain(event_type: EventType = EventType.REBOOT, **facts) -> Maintain:
     return Maintain(**facts_of_asking(facts), type=event_type)
+
+
+def join(*vms: str, event_id: str = EVENT, **facts) -> JoinWave:
+    """An operation's Reboot of these VMs, a second after the quarter of an hour that it takes at noon."""
+    given = {"request_id": f"join {event_id}", "operation": OPERATION, "wave": 1, "type": EventType.REBOOT} | facts
+    given = {"not_before_ms": later(15 * MINUTE + 1).wall_ms, "duration_s": -1, "description": ""} | given
+    return JoinWave(**facts_of_asking(given), event_id=event_id, vms=vms)
+
+
+def open_gate(event_id: str = EVENT) -> OpenGate:
+    return OpenGate(**facts_of_asking({"by": THE_SERVICE}), event_id=event_id)
+
+
+def leave(event_id: str = EVENT, why: str = "cancelled as a whole") -> LeaveWave:
+    return LeaveWave(**facts_of_asking({}), event_id=event_id, joined_by=f"join {event_id}", why=why)
 
 
 def host_failed(host: str, **facts) -> FailHost:

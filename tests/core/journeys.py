@@ -22,7 +22,10 @@ ANYTHING = {
     "approve": 3,
     "operate": 3,
     "maintain": 3,
+    "join": 3,
+    "open_gate": 2,
     "carry_out": 2,
+    "leave": 1,
     "cancel": 1,
     "complete": 1,
     "ask": 1,
@@ -39,9 +42,12 @@ ANYTHING = {
 }
 MAINTENANCE = {
     "maintain": 4,
+    "join": 4,
     "wait": 3,
     "approve": 2,
     "carry_out": 2,
+    "open_gate": 1,
+    "leave": 1,
     "cancel": 1,
     "operate": 1,
     "fail_host": 1,
@@ -49,7 +55,7 @@ MAINTENANCE = {
     "declare": 1,
     "step_the_wall": 2,
 }
-STARTING = {"approve": 6, "maintain": 4, "wait": 3, "operate": 2} | dict.fromkeys(
+STARTING = {"approve": 6, "maintain": 4, "join": 3, "wait": 3, "operate": 2, "open_gate": 2} | dict.fromkeys(
     ("carry_out", "ask", "declare", "fail_host", "step_the_wall", "boot_again"), 1
 )
 COUPLING = {"terminate": 4, "approve": 4, "wait": 2, "cancel": 1, "declare": 1, "carry_out": 1}

@@ -11,12 +11,13 @@ from notbefore.core.decide import decide
 from notbefore.core.errors import Refusal
 from notbefore.core.kinds import Status
 from notbefore.core.lifecycle import TRANSITIONS
-from notbefore.core.requests import ClaimEffect, ImpactFailed, ImpactFinished, NoteAsked, Tick
+from notbefore.core.requests import ClaimEffect, ImpactFailed, ImpactFinished, LeaveWave, NoteAsked, OpenGate, Tick
 from notbefore.core.settle import next_due_ms
 from notbefore.core.times import Moment
 
 every_journey = on_random_journeys(examples=100, in_proof=2000)
 WEEK_MS = 7 * 24 * 3600 * 1000
+SAFE_TWICE_BY_NATURE = (Tick, NoteAsked, ClaimEffect, ImpactFinished, ImpactFailed, OpenGate, LeaveWave)
 FORWARD = {None: 0, Status.QUEUED: 1, Status.SCHEDULED: 2, Status.STARTED: 3}
 
 
@@ -97,8 +98,7 @@ def test_the_next_due_time_is_neither_early_nor_late(journey):
 def test_a_request_that_changed_something_is_known_when_it_comes_again(journey):
     """DESIGN §2: a write of unknown outcome is judged by its request id."""
     for turn in journey.taken:
-        by_nature = isinstance(turn.request, Tick | NoteAsked | ClaimEffect | ImpactFinished | ImpactFailed)
-        if by_nature or turn.after == turn.before:
+        if isinstance(turn.request, SAFE_TWICE_BY_NATURE) or turn.after == turn.before:
             continue
 
         again = decide(turn.after, turn.request, waited(turn.now, 1))
@@ -116,6 +116,16 @@ def test_a_report_that_comes_again_changes_nothing(journey):
             again = outcome_of(turn.after, turn.request, turn.now)
 
             assert again[0] == "stale_attempt" if isinstance(again, tuple) else again.scope == turn.after
+
+
+@every_journey
+def test_what_an_operation_says_again_changes_nothing(journey):
+    """waves.py: each message may come twice."""
+    for turn in journey.taken:
+        if isinstance(turn.request, OpenGate | LeaveWave):
+            again = decide(turn.after, turn.request, turn.now)
+
+            assert (again.scope, again.effects, again.record) == (turn.after, (), None)
 
 
 @every_journey
@@ -155,7 +165,8 @@ def test_random_journeys_go_everywhere():
 
     reasons = {
         "invalid", "unknown_scope", "unknown_vm", "unknown_event", "wrong_status", "already_scheduled", "limit_reached",
-        "too_early", "live_event", "vm_deallocated", "not_spot", "stale_attempt",
+        "too_early", "live_event", "vm_deallocated", "not_spot", "stale_attempt", "hindered",
     }  # fmt: skip
     assert {(status, str(what)) for status, what in TRANSITIONS} - rows == set()
+    assert {"released", "gate opened"} <= {what for _, what in rows}
     assert refusals - {None} == reasons

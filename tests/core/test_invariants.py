@@ -60,11 +60,17 @@ def is_released(scope, event) -> bool:
     return by_policy[policy] or any(approval.by.kind is ActorKind.OPERATOR for approval in event.approvals)
 
 
+def may_pass(scope, event) -> bool:
+    """SPEC §3.4: one of an operation stays Scheduled until its gate is open, and what was released stays released."""
+    may = is_released(scope, event) or event.release is not None
+    return may and (event.gate is None or event.gate.open)
+
+
 def may_start(turn, event, reason, promises) -> bool:
     settings, asked = turn.after.settings, turn.after.asked_ms.values()
     silent = not any(turn.now.wall_ms - at_ms <= DAY_MS for at_ms in asked)
     return {
-        "approved": is_released(turn.after, event),
+        "approved": may_pass(turn.after, event),
         "notice ended": event.id in promises.made and promises.is_kept(event.id, turn.now),
         "auto-approved": f"{event.source}:{event.type}" in settings.auto_approve and event.notice is None,
         "nobody listens": event.notice is None
@@ -87,6 +93,23 @@ def test_s1_no_impact_before_not_before_unless_somebody_may_have_it_so(journey):
         assert {effect.event_id for effect in turn.decision.effects} == set(told)
         for change in told.values():
             assert may_start(turn, change.event, change.what.removeprefix("started: "), promises)
+
+
+@on_random_journeys(examples=150, in_proof=4000, words=STARTING)
+def test_what_is_approved_behind_a_gate_is_released_and_stays_scheduled(journey):
+    """SPEC §3.4: an event that is approved is released and stays Scheduled, until the gate opens or it is due."""
+    released = set()
+    for turn in journey.taken:
+        told = {c.event.id for c in turn.changes if c.what == "released"}
+        assert released.isdisjoint(told)
+        released |= told
+        if turn.decision.answer.again or isinstance(turn.request, NoteAsked | ClaimEffect):
+            continue
+        for event in turn.events_after.values():
+            assert (event.release is not None) is (event.id in released)
+            if event.status is Status.SCHEDULED and event.gate:
+                assert event.release is None or not event.gate.open
+                assert event.release is not None or not is_released(turn.after, event)
 
 
 @every_journey

@@ -7,17 +7,16 @@ Called by: journeys.py.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
-from uuid import UUID
+from uuid import UUID, uuid5
 
-from builders import EXECUTOR, NOON, OPERATOR, SHOP
+from builders import EXECUTOR, NOON, OPERATION, OPERATOR, SHOP
 
 from notbefore.core.decide import decide
 from notbefore.core.draft import Decision
 from notbefore.core.errors import Refusal
 from notbefore.core.history import Change
 from notbefore.core.kinds import MAINTENANCE_TYPES, EventType, Eviction, Kind, Listening, Policy, Status
-from notbefore.core.model import Actor, ActorKind, Event, Scope, Vm
-from notbefore.core.operations import OPERATIONS
+from notbefore.core.model import THE_SERVICE, Actor, ActorKind, Event, Scope, Vm
 from notbefore.core.requests import (
     ApproveEvents,
     CancelEvent,
@@ -27,8 +26,11 @@ from notbefore.core.requests import (
     FailHost,
     ImpactFailed,
     ImpactFinished,
+    JoinWave,
+    LeaveWave,
     Maintain,
     NoteAsked,
+    OpenGate,
     OperateVm,
     RemoveScope,
     Request,
@@ -36,6 +38,7 @@ from notbefore.core.requests import (
 )
 from notbefore.core.scope_settings import ScopeSettings
 from notbefore.core.times import Moment
+from notbefore.core.vm_operations import VM_OPERATIONS
 
 NAMES = ("vm-0", "vm-1", "vm-2", "vm-3", "vm-4")
 # Of these the first so many are spot VMs.
@@ -107,6 +110,7 @@ class Traveller:
         self.now = NOON
         self.journey = Journey()
         self.ended: list[str] = []
+        self.joined: list[JoinWave] = []
 
     def take(self, request: Request) -> None:
         before = self.scope
@@ -130,6 +134,10 @@ class Traveller:
         scheduled = [event.id for event in self.scope.events_in(Status.SCHEDULED)]
         event_id = d.of(d.of((scheduled, scheduled, live)) or live or [STRANGER])
         return d.of((*[event_id] * 8, event_id.lower(), (self.ended or [STRANGER])[-1], STRANGER))
+
+    def some_joined_id(self, d: Digits) -> str:
+        waiting = [event.id for event in self.scope.events_in(Status.SCHEDULED) if event.gate]
+        return d.of((d.of(waiting or [STRANGER]), self.some_event_id(d)))
 
     def some_name(self, d: Digits) -> str:
         name = d.of((*NAMES[:3], *NAMES, "vm-9"))
@@ -203,7 +211,7 @@ class Traveller:
         self.take(
             OperateVm(
                 **self.asking(),
-                operation=d.of(tuple(OPERATIONS)),
+                operation=d.of(tuple(VM_OPERATIONS)),
                 vm=self.some_name(d),
                 not_before_ms=self.some_not_before(d),
                 duration_s=d.of((None, 0, 9)),
@@ -221,6 +229,49 @@ class Traveller:
         named = d.of(({}, {"update_domains": (d.of((0, 1, 2)),)}, {"hosts": (d.of(("h1", "h2")),)}, None))
         named = {"vms": (self.some_name(d), self.some_name(d))} if named is None else named
         self.take(Maintain(**self.asking(), type=event_type, **named, not_before_ms=self.some_not_before(d)))
+
+    def join(self, d: Digits) -> None:
+        """An operation's event for VMs that are mostly of one update domain and host; or one of before once more."""
+        if self.joined and d.of((False, False, False, False, True)):
+            self.take(d.of(self.joined[-3:]))
+            return
+        first = self.scope.vm(self.some_name(d))
+        alike = [vm.name for vm in self.scope.vms if first and vm.update_domain == first.update_domain]
+        alike = [name for name in alike if self.scope.vm(name).host == first.host]
+        asking = self.asking()
+        event_id = str(uuid5(UUID(asking["request_id"]), "joined")).upper()
+        wish = JoinWave(
+            **asking,
+            event_id=event_id,
+            operation=OPERATION,
+            wave=d.of((1, 2)),
+            type=d.of(MAINTENANCE_TYPES),
+            vms=d.of((tuple(alike), tuple(alike), tuple(alike[:1]), (self.some_name(d), self.some_name(d)))),
+            not_before_ms=self.now.wall_ms + d.of((901_000, 901_000, 7_200_000, 1_000)),
+            duration_s=-1,
+            description="",
+            recovery_s=d.of((0, 0, 60, 1200)),
+        )
+        self.joined.append(wish)
+        if d.of((True, True, True, False)):
+            self.take(wish)
+
+    def open_gate(self, d: Digits) -> None:
+        self.take(OpenGate(**self.asking(THE_SERVICE), event_id=self.some_joined_id(d)))
+
+    def leave(self, d: Digits) -> None:
+        """Of one that came, or has not come yet."""
+        wish = d.of(self.joined[-3:] or [None])
+        event_id, joined_by = (wish.event_id, wish.request_id) if wish else (STRANGER, STRANGER)
+        self.take(
+            LeaveWave(
+                **self.asking(),
+                event_id=event_id,
+                joined_by=joined_by,
+                why="no longer wanted",
+                keeps=d.of((False, False, True)),
+            )
+        )
 
     def fail_host(self, d: Digits) -> None:
         self.take(FailHost(**self.asking(), host=d.of(("h1", "H2", "h9"))))

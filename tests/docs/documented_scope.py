@@ -7,8 +7,8 @@ import json
 
 from notbefore.core.kinds import EventType, Kind, Source, Status
 from notbefore.core.model import Actor, ActorKind, Event, Scope, Span, Vm
-from notbefore.core.operations import MAINTENANCE_DESCRIPTION, OPERATIONS
 from notbefore.core.times import Moment
+from notbefore.core.vm_operations import MAINTENANCE_DESCRIPTION, VM_OPERATIONS
 from notbefore.wire.api_versions import API_VERSIONS
 from notbefore.wire.document import render_document
 
@@ -55,7 +55,7 @@ TERMINATE = scheduled(
     Source.USER,
     ("Batch_IN_1",),
     NOT_BEFORE_MS - 600_000,
-    description=OPERATIONS["terminate"].description,
+    description=VM_OPERATIONS["terminate"].description,
 )
 FREEZE = Event(
     id="3474C1DD-0917-49F4-85F7-84B9E366719B",

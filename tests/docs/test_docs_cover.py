@@ -20,8 +20,8 @@ from notbefore.control.events import ACTIONS
 from notbefore.core.errors import REFUSALS, Refusal
 from notbefore.core.kinds import EventType, Status
 from notbefore.core.lifecycle import TRANSITIONS
-from notbefore.core.operations import OPERATIONS
 from notbefore.core.scope_settings import DEFAULT_NOTICE_S, ScopeSettings
+from notbefore.core.vm_operations import VM_OPERATIONS
 from notbefore.settings import Settings
 from notbefore.wire.api_versions import API_VERSIONS
 
@@ -80,12 +80,12 @@ def test_every_route_has_its_heading_and_no_heading_is_without_a_route(routes):
     assert headings == routes
 
 
-@pytest.mark.parametrize("word", [*OPERATIONS, *ACTIONS])
+@pytest.mark.parametrize("word", [*VM_OPERATIONS, *ACTIONS])
 def test_every_operation_and_action_has_its_row(word):
     assert word in rows_by_name(reference("control-api.md"))
 
 
-@pytest.mark.parametrize("operation", OPERATIONS.values(), ids=lambda one: one.name)
+@pytest.mark.parametrize("operation", VM_OPERATIONS.values(), ids=lambda one: one.name)
 def test_an_operations_row_says_its_type_and_source(operation):
     """SPEC §3.1: the table of operations."""
     _, event_type, source, notice = rows_by_name(reference("control-api.md"))[operation.name]

@@ -9,11 +9,12 @@ from notbefore.clock import ManualClock, RealTime, SystemClock
 from notbefore.core.errors import StoreUnavailable
 from notbefore.core.kinds import Kind, Listening
 from notbefore.core.model import Actor, ActorKind, Vm
-from notbefore.core.requests import ApproveEvents, CompleteEvent, DeclareScope, Maintain, OperateVm, Tick
+from notbefore.core.requests import ApproveEvents, CancelEvent, CompleteEvent, DeclareScope, Maintain, OperateVm, Tick
 from notbefore.core.scope_settings import ScopeSettings
 from notbefore.core.times import Moment
 from notbefore.ports import Evidence, ImpactFailure, OutcomeUnknown, VersionConflict
 from notbefore.runtime.node import Node
+from notbefore.stores.codec import ENCODINGS
 from notbefore.stores.sqlite.store import SqliteStore
 from notbefore.tasks import AsyncioTasks
 
@@ -109,9 +110,9 @@ class FaultyStore:
             raise OutcomeUnknown
         return stored
 
-    async def documents(self, kind):
+    async def documents(self, kind, after=0):
         self._refuse_when_away()
-        return await self._store.documents(kind)
+        return await self._store.documents(kind, after)
 
     async def put_document(self, kind, key, body, expected_version, record):
         """With the same faults as a commit."""
@@ -168,6 +169,9 @@ class TestNode:
         by = Actor(ActorKind.VM, vm)
         return await self._take(ApproveEvents, scope, by=by, event_ids=(event_id,))
 
+    async def cancel(self, event_id, scope="s"):
+        return await self._take(CancelEvent, scope, event_id=event_id)
+
     async def complete(self, event_id, scope="s"):
         return await self._take(CompleteEvent, scope, event_id=event_id)
 
@@ -192,13 +196,13 @@ class TestNode:
 
 
 @asynccontextmanager
-async def running_node(tmp_path, executor=None, clock=None, name=None, store=None):
-    tasks = AsyncioTasks()
+async def running_node(tmp_path, executor=None, clock=None, name=None, store=None, tasks=None):
+    tasks = tasks or AsyncioTasks()
     name = name or str(uuid4())
     opened = store or await SqliteStore.open(tmp_path / "notbefore.db", name)
     clock = clock or ManualClock(tasks, tmp_path / f"{name}.clock")
     executor = executor or NotingExecutor()
-    node = Node(name, opened, executor, clock, tasks, ids=lambda: str(uuid4()))
+    node = Node(name, opened, executor, clock, tasks, ids=lambda: str(uuid4()), encodings=ENCODINGS)
     await node.start()
     try:
         yield TestNode(node, tasks, clock, executor)

@@ -30,8 +30,8 @@ class HeldStore(FaultyStore):
         self.gate.set()
         self.reading = asyncio.Event()
 
-    async def documents(self, kind):
-        found = await super().documents(kind)
+    async def documents(self, kind, after=0):
+        found = await super().documents(kind, after)
         self.reading.set()
         await self.gate.wait()
         return found

@@ -1,11 +1,15 @@
 """Proof that the laws can fail: each fault planted in a copy of the program is found within its number of seeds."""
 
+import os
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from planted import FAULTS, hunt
 
 FAULTS_AT_LEAST = 15
+# Those that take many seeds are hunted in `make proof`, with three hunts each.
+SEEDS_MAX = 10_000 if os.environ.get("NOTBEFORE_PROOF") == "1" else 60
+HUNTED = [fault for fault in FAULTS if fault.within <= SEEDS_MAX]
 
 
 @pytest.fixture(scope="module")
@@ -14,11 +18,11 @@ def hunts(tmp_path_factory):
     with ThreadPoolExecutor(2) as pool:
         yield {
             fault.name: pool.submit(hunt, fault, tmp_path_factory.mktemp(f"fault{number}"))
-            for number, fault in enumerate(FAULTS)
+            for number, fault in enumerate(HUNTED)
         }
 
 
-@pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.name)
+@pytest.mark.parametrize("fault", HUNTED, ids=lambda fault: fault.name)
 def test_a_planted_fault_breaks_a_law_within_its_number_of_seeds(fault, hunts):
     """At least 15 planted faults, each found within a stated number of seeds."""
     found = hunts[fault.name].result()

@@ -22,10 +22,12 @@ TODAYS_SEEDS = 24
 # Where each fault that was found in the program shows when it is planted again (12 hours): seed and machines.
 KEPT_SEEDS = {
     "promises of other machines judged by the wall": (1, 3),
-    "a promise met after an absence judged by the wall": (29, 2),
-    "nobody wakes the timer for another try": (17, 2),
-    "an own write of unknown outcome is not shown": (24, 1),
-    "a change whose reading failed is missed": (37, 3),
+    "a promise met after an absence judged by the wall": (7, 3),
+    "nobody wakes the timer for another try": (5, 2),
+    "an own write of unknown outcome is not shown": (73, 3),
+    "a change whose reading failed is missed": (8, 2),
+    "a refusal is believed though the event may come by another's word": (1, 3),
+    "a NotBefore asked for is not rounded for the wave": (1, 3),
 }
 DIGEST_OF = "from notbefore.simulation.world import World; print(World({seed}, 12, 3).run().digest)"
 

@@ -48,5 +48,13 @@ def _told(record: Json, change: Json) -> str:
     what = change["what"].partition(":")[0]
     event = change["event"]
     if event is None:
-        return f"{what}: {change['why']}  scope {record['scope']}"
+        return f"{what}: {change['why']}  {of_what(change) or 'scope ' + record['scope']}"
     return f"{event['type']} {what}: {change['why']}  {', '.join(event['vms'])}  {event['id']}"
+
+
+def of_what(change: Json) -> str:
+    """Which operation or rollout a change is of, where it is of one."""
+    for noun in ("operation", "rollout"):
+        if change.get(noun):
+            return f"{noun} {change[noun]}"
+    return ""

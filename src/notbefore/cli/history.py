@@ -9,6 +9,7 @@ import typer
 
 from notbefore.cli.control_api import ControlApi, Json, connect
 from notbefore.cli.durations import duration_s
+from notbefore.cli.event_lines import of_what
 from notbefore.cli.exits import complain
 from notbefore.cli.local_times import Utc, for_reader
 from notbefore.cli.options import AsJson, OfScope
@@ -23,6 +24,10 @@ WATCHED_AT_FIRST = 10
 WATCH, EXPORT, VERIFY = "--watch", "--export", "--verify"
 
 OfEvent = Annotated[str | None, typer.Option("--event", metavar="EVENT", help="Only this event.")]
+OfOperation = Annotated[str | None, typer.Option("--operation", metavar="ID", help="Only this operation.")]
+OfRollout = Annotated[
+    str | None, typer.Option("--rollout", metavar="ID", help="Only this rollout, with its operations.")
+]
 OfVm = Annotated[str | None, typer.Option("--vm", metavar="VM", help="Only what concerns this VM, or what it said.")]
 By = Annotated[
     str | None, typer.Option("--by", metavar="WHO", help="Only what this VM or token did; or clock, executor, service.")
@@ -57,6 +62,8 @@ def history(
     *,
     scope: OfScope = None,
     event: OfEvent = None,
+    operation: OfOperation = None,
+    rollout: OfRollout = None,
     vm: OfVm = None,
     by: By = None,
     what: What = None,
@@ -80,6 +87,7 @@ def history(
     Example: `notbefore history --scope demo --what started --since 2h`
     """
     found = {"scope": scope, "event": event.upper() if event else None, "vm": vm, "by": by, "what": what}
+    found |= {"operation": operation and operation.lower(), "rollout": rollout and rollout.lower()}
     times = {"since": since, "until": until}
     refuse_misplaced(
         {WATCH: watch, EXPORT: export is not None, VERIFY: verify},
@@ -183,6 +191,6 @@ def _rows(record: Json) -> Iterator[list[str]]:
     for change in record["changes"]:
         event = change["event"]
         what = f"{event['type']} {change['what']}" if event else change["what"]
-        event_id = event["id"] if event else "-"
+        event_id = event["id"] if event else of_what(change) or "-"
         scope = record["scope"] or "-"
         yield [str(record["revision"]), record["at"], scope, what, change["why"], change["by"], event_id]

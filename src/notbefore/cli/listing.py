@@ -11,6 +11,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from threading import Event as Pause
+from typing import TypeVar
 
 from notbefore.cli.control_api import Json, NoServer
 from notbefore.cli.exits import complain
@@ -21,6 +22,7 @@ ASK_AGAIN_S = 1.0
 CHANGES: Mapping[str, str] = {"+": "appeared", "~": "changed", "-": "gone"}
 
 Fetch = Callable[[], Sequence[Json]]
+Seen = TypeVar("Seen")
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,13 +54,13 @@ def show_list(listing: Listing, fetch: Fetch, *, as_json: bool, watch: bool = Fa
         else:
             show_table(listing.columns, listing.rows(things), listing.nothing)
     elif as_json or not sys.stdout.isatty():
-        _append(listing, fetch, as_json=as_json)
+        append_changes(listing, fetch, as_json=as_json)
     else:
         _redraw(listing, fetch)
 
 
-def _each_second(fetch: Fetch) -> Iterator[Sequence[Json]]:
-    """The things, again and again; for as long as somebody wants to see them."""
+def each_second(fetch: Callable[[], Seen]) -> Iterator[Seen]:
+    """What there is, again and again; for as long as somebody wants to see it."""
     pause, is_away = Pause(), False
     yield fetch()
     while True:
@@ -74,12 +76,12 @@ def _each_second(fetch: Fetch) -> Iterator[Sequence[Json]]:
         yield things
 
 
-def _append(listing: Listing, fetch: Fetch, *, as_json: bool) -> None:
+def append_changes(listing: Listing, fetch: Fetch, *, as_json: bool) -> None:
     seen: dict[tuple[str, ...], tuple[list[str], Json]] = {}
     widths = [len(column) for column in listing.columns]
     if not as_json:
         print(_line(" ", [column.upper() for column in listing.columns], widths))
-    for things in _each_second(fetch):
+    for things in each_second(fetch):
         now = {listing.key(row): (row, one) for row, one in zip(listing.rows(things), things, strict=True)}
         for mark, key in _changes(listing, seen, now):
             row, one = (seen if mark == "-" else now)[key]
@@ -118,7 +120,7 @@ def _redraw(listing: Listing, fetch: Fetch) -> None:
 
     shown = None
     with Live(auto_refresh=False) as live:
-        for things in _each_second(fetch):
+        for things in each_second(fetch):
             rows = cleaned(listing.rows(things))
             if rows == shown:
                 continue

@@ -24,17 +24,19 @@ from notbefore.cli import (
     hosts,
     maintenance,
     operations,
+    rollouts,
     scopes,
     serve,
     simulate,
     store,
     token,
+    vm_operations,
 )
 from notbefore.cli.doctor.command import doctor
 from notbefore.cli.exits import DONE, INTERRUPTED, REFUSED, WRONG_USAGE, WrongUsage, complain
 from notbefore.cli.local_times import Utc
 from notbefore.core.errors import Refusal
-from notbefore.core.operations import OPERATIONS
+from notbefore.core.vm_operations import VM_OPERATIONS
 
 PROGRAM = "notbefore"
 SERVER = "Run and declare"
@@ -92,8 +94,10 @@ def made_app() -> typer.Typer:
     app.command(rich_help_panel=SERVER)(doctor)
     for look in LOOKS:
         app.command(rich_help_panel=LOOK)(look)
-    for operation in OPERATIONS:
-        app.command(operation, rich_help_panel=HAPPEN)(operations.command_for(operation))
+    app.add_typer(operations.app, rich_help_panel=LOOK)
+    app.add_typer(rollouts.app, rich_help_panel=LOOK)
+    for operation in VM_OPERATIONS:
+        app.command(operation, rich_help_panel=HAPPEN)(vm_operations.command_for(operation))
     app.command(rich_help_panel=HAPPEN)(maintenance.maintain)
     app.command("host-failed", rich_help_panel=HAPPEN)(hosts.host_failed)
     for action in events.HELP:

@@ -1,102 +1,96 @@
-"""restart, redeploy, freeze, evict, terminate: operations on VMs, one event and one request per VM (SPEC §3.3)."""
+"""operations: maintenance of several scopes at once, in waves: which there are; show and cancel one (SPEC §3.4)."""
 
-from collections.abc import Callable, Mapping
-from functools import partial
 from typing import Annotated
 
 import typer
 
 from notbefore.cli.control_api import ControlApi, Json, connect
-from notbefore.cli.durations import not_before
-from notbefore.cli.event_lines import show_events
+from notbefore.cli.listing import Listing, show_list
 from notbefore.cli.local_times import Utc
-from notbefore.cli.one_by_one import one_by_one
-from notbefore.cli.options import AsJson, Description, Duration, NotBefore, given
-from notbefore.cli.vm_names import full_names
-from notbefore.cli.waiting import refuse_bad_ends, until_ended
+from notbefore.cli.operation_lines import is_over, lines_of, placed
+from notbefore.cli.options import AsJson, Watch
+from notbefore.cli.printable import show_lines
+from notbefore.cli.tables import show_json, show_table
 
-Vms = Annotated[list[str], typer.Argument(metavar="VM", help="VMs, as `vm` or `scope/vm`, in any letter case.")]
-InScope = Annotated[str | None, typer.Option("--scope", metavar="SCOPE", help="The scope the VMs are in.")]
-Wait = Annotated[
-    bool,
-    typer.Option(
-        "--wait", help="Count the notice down and return when the events have ended; 1 when one did not complete."
-    ),
-]
+COLUMNS = ("id", "host", "type", "status", "waves", "vms", "waiting for")
+EVENTS = ("wave", "scope", "update domain", "vms", "stage", "ended", "event")
+Operation = Annotated[str, typer.Argument(metavar="OPERATION", help="Its id, in any letter case.")]
+All = Annotated[bool, typer.Option("--all", help="Ended ones too.")]
 
-HELP: Mapping[str, str] = {
-    "restart": """Restart VMs, as their owner: a Reboot of each.
-
-    Each VM gets 15 minutes of notice unless its scope says otherwise; the restart begins when a VM of the scope
-    approves it or the notice ends. Memory is lost.
-
-    Example: `notbefore restart FrontEnd_IN_0 --not-before +20m --wait`
-    """,
-    "redeploy": """Redeploy VMs to another host, as their owner: a Redeploy of each.
-
-    Each VM gets 10 minutes of notice unless its scope says otherwise. Ephemeral disks are lost.
-
-    Example: `notbefore redeploy demo/BackEnd_IN_0`
-    """,
-    "freeze": """Freeze VMs for seconds, as the platform: a Freeze of each.
-
-    Memory, files and connections are kept; 15 minutes of notice unless the scope says otherwise.
-
-    Example: `notbefore freeze FrontEnd_IN_0 --duration 9`
-    """,
-    "evict": """Evict spot VMs, as the platform: a Preempt of each.
-
-    30 seconds of notice unless the scope says otherwise; afterwards the VM is deallocated, or deleted if the scope
-    says so. A VM that was not declared with `spot = true` is refused.
-
-    Example: `notbefore evict shop/batch-0 --wait`
-    """,
-    "terminate": """Delete VMs, as their owner: a Terminate of each.
-
-    5 minutes of notice unless the scope says otherwise; afterwards the VM is no longer in its scope.
-
-    Example: `notbefore terminate BackEnd_IN_1 --description "scaling in"`
-    """,
-}
+app = typer.Typer(name="operations")
 
 
-def command_for(operation: str) -> Callable[..., None]:
-    """The five take the same words, and differ in what they do."""
+@app.callback(invoke_without_command=True)
+def operations(
+    context: typer.Context,
+    *,
+    everything: All = False,
+    watch: Watch = False,
+    utc: Utc = False,  # noqa: ARG001  its callback took it
+    as_json: AsJson = False,
+) -> None:
+    """List operations under way: maintenance of hosts, and the waves of rollouts; or show or cancel one.
 
-    def command(
-        vms: Vms,
-        *,
-        scope: InScope = None,
-        not_before: NotBefore = None,
-        duration: Duration = None,
-        description: Description = None,
-        wait: Wait = False,
-        utc: Utc = False,  # noqa: ARG001  its callback took it
-        as_json: AsJson = False,
-    ) -> None:
-        api = connect()
-        names = full_names(api, vms, scope)
-        wanted = operation_body(api, not_before, duration, description)
-        shown = partial(show_events, as_json=as_json)
-        events = one_by_one(names, lambda name: operate(api, name, operation, wanted), shown)
-        if not wait:
-            shown(events)
-            return
-        if not as_json:
-            shown(events)
-        ended = until_ended(api, events, as_json=as_json)
-        shown(ended)
-        refuse_bad_ends(ended)
+    `notbefore maintain TYPE --host HOST` begins one. Each with what it waits for.
 
-    command.__doc__ = HELP[operation]
-    return command
+    Example: `notbefore operations --watch`
+    """
+    if context.invoked_subcommand is not None:
+        for option, is_given in {"--all": everything, "--watch": watch, "--json": as_json}.items():
+            if is_given:
+                raise typer.BadParameter("It has no place before another word.", param_hint=option)
+        return
+    api = connect()
+    query = {"status": None if everything else "live"}
+    listing = Listing(COLUMNS, _row, "No operations." if everything else "No operations are under way.")
+    show_list(listing, lambda: _found(api, query), as_json=as_json, watch=watch)
 
 
-def operation_body(api: ControlApi, when: str | None, duration: int | None, description: str | None) -> Json:
-    at = None if when is None else not_before(when, api)
-    return given(not_before=at, duration_s=duration, description=description)
+@app.command()
+def show(
+    operation: Operation,
+    *,
+    utc: Utc = False,  # noqa: ARG001  its callback took it
+    as_json: AsJson = False,
+) -> None:
+    """Show an operation: its waves with the events of each, what waits, and what it left alone and why.
+
+    Example: `notbefore operations show 8c1d2f7a-5b0e-4f53-a6b1-90d4c3e2f718`
+    """
+    one = connect().get("operations", operation.lower())
+    if as_json:
+        show_json(one)
+        return
+    show_lines(lines_of(one))
+    if rows := [_event_row(wave, event) for wave in one["waves"] for event in wave["events"]]:
+        show_table(EVENTS, rows, "")
+    show_lines(placed("waits", one["waiting"]) + placed("left alone", one["left"]))
 
 
-def operate(api: ControlApi, full_name: str, operation: str, wanted: Json) -> Json:
-    scope, _, vm = full_name.partition("/")
-    return api.post("scopes", scope, "vms", vm, operation, body=wanted)
+@app.command()
+def cancel(operation: Operation, *, as_json: AsJson = False) -> None:
+    """Cancel an operation as a whole: events that have not started are withdrawn, those that have come to their end.
+
+    Example: `notbefore operations cancel 8c1d2f7a-5b0e-4f53-a6b1-90d4c3e2f718`
+    """
+    answer = connect().post("operations", operation.lower(), "cancel")
+    if as_json:
+        show_json(answer)
+    else:
+        show_lines(lines_of(answer))
+
+
+def _found(api: ControlApi, query: Json) -> list[Json]:
+    return list(api.get("operations", query=query)["operations"])
+
+
+def _row(one: Json) -> list[str]:
+    vms = sum(len(event["vms"]) for wave in one["waves"] for event in wave["events"])
+    total = vms + len(one["waiting"]) + len(one["left"])
+    waits = (one["why"] if is_over(one) else one["waits_for"]) or "-"
+    return [one["id"], one["host"] or "-", one["type"], one["status"], str(len(one["waves"])), f"{vms}/{total}", waits]
+
+
+def _event_row(wave: Json, event: Json) -> list[str]:
+    domain, vms = str(event["update_domain"]), ", ".join(event["vms"])
+    return [str(wave["number"]), event["scope"], domain, vms, event["stage"], event["ended"] or "-", event["event"]]

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 Rows = Sequence[Sequence[str]]
 
-FOLDING = ("why", "by", "waiting for", "vms", "resources", "addresses", "description")
+FOLDING = ("why", "by", "waiting for", "vms", "resources", "addresses", "description", "update domains")
 FOLDED_MIN = 16
 GAP = 2
 STYLES: Mapping[str, str] = {
@@ -30,6 +30,10 @@ STYLES: Mapping[str, str] = {
     "Completed": "green",
     "Cancelled": "dim",
     "Failed": "bold red",
+    "Running": "bold magenta",
+    "Paused": "yellow",
+    "Halted": "bold red",
+    "Cancelling": "dim",
 }
 
 

@@ -1,7 +1,8 @@
-"""Waiting for events to end (`--wait`), by asking again.
+"""Waiting for events, operations and rollouts to end (`--wait`), by asking again.
 
 Rule 1: on a terminal one line per event counts its notice down, by the server's clock, and says what it waits for.
 Rule 2: elsewhere, and not with --json, a line is printed whenever the event waits for something else.
+Rule 3: whoever waits only looks: when it is stopped, what it waited for goes on.
 """
 
 import sys
@@ -11,6 +12,7 @@ from threading import Event as Pause
 
 from notbefore.cli.control_api import ControlApi, Json
 from notbefore.cli.event_lines import lines_of
+from notbefore.cli.listing import each_second
 from notbefore.cli.local_times import for_reader
 from notbefore.cli.printable import printable, show_lines
 from notbefore.control_client import Clock, Event
@@ -37,6 +39,19 @@ def until_ended(api: ControlApi, events: Sequence[Json], *, as_json: bool) -> li
     return known
 
 
+def until_over(
+    fetch: Callable[[], Json], is_over: Callable[[Json], bool], lines: Callable[[Json], list[str]], *, as_json: bool
+) -> Json:
+    """The thing as it ended; meanwhile what there is to say of it. A server that goes away is waited for."""
+    sys.stdout.flush()
+    with _lines_teller(as_json=as_json) as tell:
+        for thing in each_second(fetch):
+            if is_over(thing):
+                return thing
+            tell(lines(thing))
+    raise AssertionError("asking again has no end")
+
+
 def refuse_bad_ends(events: Sequence[Json]) -> None:
     bad = [event for event in events if event["status"] != Status.COMPLETED]
     if bad:
@@ -53,6 +68,29 @@ def _teller(*, as_json: bool) -> Iterator[Tell]:
         yield lambda *_: None
     else:
         yield _Appended()
+
+
+@contextmanager
+def _lines_teller(*, as_json: bool) -> Iterator[Callable[[Sequence[str]], None]]:
+    if sys.stderr.isatty():
+        with _live_text() as show:
+            yield show
+    elif as_json:
+        yield lambda _: None
+    else:
+        yield _NewLines()
+
+
+class _NewLines:
+    """The lines that were not said a moment ago."""
+
+    def __init__(self) -> None:
+        self._said: Sequence[str] = ()
+
+    def __call__(self, lines: Sequence[str]) -> None:
+        show_lines(line for line in lines if line not in self._said)
+        sys.stdout.flush()
+        self._said = lines
 
 
 class _Appended:
@@ -72,18 +110,29 @@ class _Appended:
 
 @contextmanager
 def _countdown() -> Iterator[Tell]:
+    with _live_text() as show:
+
+        def tell(api: ControlApi, events: Sequence[Json]) -> None:
+            clock = shaped(Clock, api.get("clock"))
+            show([counted_down(event, clock) for event in events])
+
+        yield tell
+
+
+@contextmanager
+def _live_text() -> Iterator[Callable[[Sequence[str]], None]]:
+    """Lines on the terminal behind stderr, where the next ones take their place."""
     from rich.console import Console  # noqa: PLC0415  only terminals need it
     from rich.live import Live  # noqa: PLC0415
     from rich.text import Text  # noqa: PLC0415
 
     with Live(console=Console(stderr=True), auto_refresh=False, transient=True) as live:
 
-        def tell(api: ControlApi, events: Sequence[Json]) -> None:
-            clock = shaped(Clock, api.get("clock"))
-            lines = [for_reader(printable(counted_down(event, clock)), sys.stderr) for event in events]
-            live.update(Text("\n".join(lines)), refresh=True)
+        def show(lines: Sequence[str]) -> None:
+            told = "\n".join(for_reader(printable(line), sys.stderr) for line in lines)
+            live.update(Text(told), refresh=True)
 
-        yield tell
+        yield show
 
 
 def counted_down(raw: Json, clock: Clock) -> str:

@@ -66,6 +66,8 @@ class Event(BaseModel):
     made_by: str = said("Such as `operator admin`.")
     waiting_for: str = said("One sentence: what has to happen next. Empty in records of history.")
     incarnation: int = said("Of its scope.")
+    operation: str | None = said("The host maintenance that it is of; null when it is of none.")
+    released_at: Time | None = said("When it was approved, of an event that waits for the others of its wave.")
 
 
 class Events(BaseModel):
@@ -170,6 +172,8 @@ class Change(BaseModel):
     event: Event | None = said("As it was afterwards.")
     declaration: Declaration | SkipJsonSchema[None] = unless_absent("What was declared, where that is the change.")
     vm: Vm | SkipJsonSchema[None] = unless_absent("The VM that changed, where that is the change.")
+    operation: str | SkipJsonSchema[None] = unless_absent("Which operation changed, where that is the change.")
+    rollout: str | SkipJsonSchema[None] = unless_absent("Which rollout changed, or the operation is of.")
 
 
 class Record(BaseModel):

@@ -6,7 +6,20 @@ from fastapi import APIRouter, Depends, FastAPI, Response
 from fastapi.responses import JSONResponse
 
 from notbefore import __version__
-from notbefore.control import clock, errors, events, explain, history, hosts, openapi, scopes, stream, tokens
+from notbefore.control import (
+    clock,
+    errors,
+    events,
+    explain,
+    history,
+    hosts,
+    openapi,
+    operations,
+    rollouts,
+    scopes,
+    stream,
+    tokens,
+)
 from notbefore.control.auth import Gate
 from notbefore.control.metrics import routes as metrics
 from notbefore.control.metrics.requests_seen import RequestsSeen, note_refusal
@@ -34,7 +47,7 @@ def control_app(plane: ControlPlane) -> FastAPI:
     # From the inside out: who asks is known before a body is read.
     app.add_middleware(BodyLimit)
     app.add_middleware(Gate, plane=plane)
-    for part in (scopes, hosts, events, explain, history, stream, clock, tokens):
+    for part in (scopes, hosts, operations, rollouts, events, explain, history, stream, clock, tokens):
         app.include_router(part.router, dependencies=[Depends(known_only)])
     app.include_router(metrics.router)
     app.include_router(health)

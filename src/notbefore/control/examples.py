@@ -86,6 +86,8 @@ EVENT: Json = {
     "made_by": "operator admin",
     "waiting_for": f"the approval of any VM of scope shop, or {_DUE}",
     "incarnation": 2,
+    "operation": None,
+    "released_at": None,
 }
 EVENTS: Json = {"events": [EVENT]}
 EXPLANATION: Json = {

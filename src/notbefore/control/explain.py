@@ -9,12 +9,13 @@ from notbefore.control import answers, examples
 from notbefore.control.openapi import answered
 from notbefore.control.parameters import EventId
 from notbefore.control.plane import ControlPlane, Plane
-from notbefore.control.roles import Role, needs
+from notbefore.control.roles import By, Caller, Role, needs
 from notbefore.control.shapes import live_event, shown_event, shown_explanation
 from notbefore.core.errors import StoreUnavailable, UnknownEvent
-from notbefore.core.explain import Told, explain, why_over
+from notbefore.core.explain import UNKNOWN, Behind, Told, WaveMate, explain, why_over
 from notbefore.core.kinds import ENDED
 from notbefore.core.model import Event, Scope, with_asked
+from notbefore.core.operation import Stage
 from notbefore.ports import HistoryQuery, StoredRecord
 
 RECORDS_READ_MAX = 1000
@@ -30,15 +31,29 @@ router = APIRouter(prefix="/v1/events", tags=["events"])
         {200: "Why it waits, or how it ended"}, answers.Explanation, examples.EXPLANATION, "unknown_event"
     ),
 )
-async def explain_event(event_id: EventId, plane: Plane) -> dict[str, Any]:
+async def explain_event(event_id: EventId, plane: Plane, caller: By) -> dict[str, Any]:
     if found := plane.node.snapshot.event(event_id):
-        return await explain_live(plane, *found)
+        return await explain_live(plane, *found, behind_gate(plane, found[1], caller))
     if ended := explain_ended(event_id, await records_of(plane, event_id)):
         return ended
     raise UnknownEvent(event_id, plane.keep_days)
 
 
-async def explain_live(plane: ControlPlane, scope: Scope, event: Event) -> dict[str, Any]:
+def behind_gate(plane: ControlPlane, event: Event, caller: Caller) -> Behind:
+    """The others of its wave that hold it; those of other tenants only for who sees all scopes."""
+    operation = plane.node.operations.book.get(event.gate.operation) if event.gate else None
+    if operation is None or operation.wave is None:
+        return UNKNOWN
+    holding = [
+        WaveMate(one.scope, one.event_id, one.vms)
+        for one in operation.wave.members
+        if one.event_id != event.id and one.stage in (Stage.ASKED, Stage.ANNOUNCED)
+    ]
+    named = tuple(mate for mate in holding if caller.sees(mate.scope))
+    return Behind(operation.host, named, len(holding) - len(named))
+
+
+async def explain_live(plane: ControlPlane, scope: Scope, event: Event, behind: Behind) -> dict[str, Any]:
     """Also while the store is away, only without the reason that history has for its start."""
     try:
         records = await records_of(plane, event.id)
@@ -46,7 +61,7 @@ async def explain_live(plane: ControlPlane, scope: Scope, event: Event) -> dict[
         records = ()
     now = plane.node.witness.now(scope)
     heard = with_asked(scope, plane.node.asked.unsaved(scope.key))
-    explanation = explain(heard, event, now, story_of(event.id, records))
+    explanation = explain(heard, event, now, story_of(event.id, records), behind)
     return shown_explanation(explanation, live_event(heard, event, now))
 
 

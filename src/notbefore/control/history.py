@@ -13,7 +13,19 @@ from notbefore.control import answers, examples
 from notbefore.control.history_search import found_after, newest_found
 from notbefore.control.openapi import answered
 from notbefore.control.parameters import By as DoneBy
-from notbefore.control.parameters import OfEvent, OfScope, OfVm, Revision, Since, Until, What, since, until
+from notbefore.control.parameters import (
+    OfEvent,
+    OfOperation,
+    OfRollout,
+    OfScope,
+    OfVm,
+    Revision,
+    Since,
+    Until,
+    What,
+    since,
+    until,
+)
 from notbefore.control.plane import ControlPlane, Plane
 from notbefore.control.roles import By, Role, needs
 from notbefore.control.shapes import shown_record
@@ -41,13 +53,16 @@ async def read_history(
     vm: OfVm = None,
     by: DoneBy = None,
     what: What = None,
+    operation: OfOperation = None,
+    rollout: OfRollout = None,
     since_: Since = None,
     until_: Until = None,
     after: Revision = None,
     limit: Annotated[int, Query(ge=1, le=LIMIT_MAX, description="At most so many records.")] = 100,
 ) -> dict[str, Any]:
-    """`event`, `vm`, `by` and `what` have to fit one and the same change of a record. An empty `scope` asks for records
-    that concern none, such as of hosts and tokens. To follow history, pass `next` as `after` of the next question.
+    """`event`, `vm`, `by`, `what`, `operation` and `rollout` have to fit one and the same change of a record. An empty
+    `scope` asks for records that concern none, such as of hosts and tokens. To follow history, pass `next` as `after`
+    of the next question.
     """
     query = HistoryQuery(
         scope=scope,
@@ -59,7 +74,7 @@ async def read_history(
         until_ms=until(until_),
     )
     look = newest_found if after is None else found_after
-    found = await look(plane.node.store, query, Sought(event, vm, by, what).fits)
+    found = await look(plane.node.store, query, Sought(event, vm, by, what, operation, rollout).fits)
     return {
         "history": [shown_record(stored) for stored in found.records],
         "next": max(found.next, after or 0),

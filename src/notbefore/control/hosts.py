@@ -1,4 +1,4 @@
-"""Hosts: declare, read, remove; and the word that one has failed.
+"""Hosts: declare, read, remove; their maintenance; and the word that one has failed.
 
 Rule 1: a host is there when it is declared or a VM is on it.
 Rule 2: a failure is told to each scope by itself: one that cannot take it keeps none of the others from theirs, and the
@@ -10,17 +10,22 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Response, status
 from pydantic import StrictStr
 
-from notbefore.control import answers, examples
+from notbefore.control import answers, examples, rollout_answers, rollout_examples
 from notbefore.control.bodies import Body, one_of
 from notbefore.control.openapi import answered
 from notbefore.control.parameters import HostName
 from notbefore.control.plane import ControlPlane, Operator, Plane
 from notbefore.control.roles import Role, needs
+from notbefore.control.rollout_bodies import HostMaintenanceBody, maintenance_type
+from notbefore.control.rollout_shapes import shown_operation, shown_plan
 from notbefore.control.shapes import live_event, shown_host
 from notbefore.core.errors import Refusal, UnknownScope
 from notbefore.core.hosts import DEFAULT_EXECUTOR, EXECUTORS, checked_host
 from notbefore.core.model import Actor
+from notbefore.core.operation import Operation
+from notbefore.core.operation_begin import maintenance_begun
 from notbefore.core.requests import FailHost
+from notbefore.core.vm_operations import MAINTENANCE_DESCRIPTION
 
 router = APIRouter(prefix="/v1/hosts", tags=["hosts"])
 VIEWER = needs(Role.VIEWER, fleet_wide=True)
@@ -81,6 +86,52 @@ async def put_host(
 )
 async def delete_host(host: HostName, plane: Plane, by: Operator) -> None:
     await plane.node.hosts.remove(host, by)
+
+
+@router.post(
+    "/{host}/maintenance",
+    summary="Platform maintenance of a host, over every scope that has VMs on it, wave by wave",
+    status_code=202,
+    dependencies=[OPERATOR],
+    responses=answered(
+        {200: "The plan: nothing was made", 202: "The operation"},
+        rollout_answers.HostMaintenance,
+        rollout_examples.HOST_MAINTENANCE,
+        "unknown_host",
+        "limit_reached",
+        "too_early",
+    ),
+)
+async def maintain_host(
+    host: HostName, body: HostMaintenanceBody, plane: Plane, by: Operator, response: Response
+) -> dict[str, Any]:
+    """Each wave holds at most one update domain of each scope, with one common NotBefore. An approved event waits for
+    the others of its wave; at the NotBefore all of them start.
+    """
+    known = await plane.node.hosts.one(host)
+    scopes = plane.node.snapshot.by_key
+    begun = maintenance_begun(wished(known.host.name, body, plane, by), scopes, plane.node.witness.now_everywhere())
+    if body.plan:
+        response.status_code = status.HTTP_200_OK
+        plan = await plane.planning.made(
+            plane.node.operations.planning(begun.operation, plane.node.rollouts.expected_s)
+        )
+        return {"plan": shown_plan(plan)}
+    operation = await plane.node.operations.begin(begun)
+    return {"operation": shown_operation(operation, scopes, plane.node.witness.now_everywhere())}
+
+
+def wished(host: str, body: HostMaintenanceBody, plane: ControlPlane, by: Actor) -> Operation:
+    return Operation(
+        id=plane.node.ids(),
+        type=maintenance_type(body.type),
+        made_by=by,
+        made_at_ms=plane.node.clock.now().wall_ms,
+        host=host,
+        description=MAINTENANCE_DESCRIPTION if body.description is None else body.description,
+        duration_s=-1 if body.duration_s is None else body.duration_s,
+        not_before_ms=body.not_before_ms(),
+    )
 
 
 @router.post(

@@ -14,7 +14,7 @@ from fastapi import FastAPI
 from pydantic import BaseModel
 from pydantic.json_schema import JsonSchemaMode, models_json_schema
 
-from notbefore.control import answers
+from notbefore.control import answers, rollout_answers
 from notbefore.control.answers import Error, Health
 from notbefore.control.errors import STATUS_OF_CODE
 from notbefore.control.refusal_examples import REFUSALS
@@ -50,6 +50,8 @@ where a token limited to scopes is not enough.
 TAGS = [
     {"name": "scopes", "description": "VMs that see each other's events; and making something happen to them."},
     {"name": "hosts", "description": "What VMs run on."},
+    {"name": "operations", "description": "Maintenance of a host over all who have VMs on it, wave by wave."},
+    {"name": "rollouts", "description": "Maintenance of many hosts or scopes, within limits."},
     {"name": "events", "description": "What is planned, what waits for whom, what is over."},
     {"name": "history", "description": "What happened, when, by whom and why."},
     {"name": "clock", "description": "The emulator's clock, to be turned."},
@@ -145,7 +147,7 @@ def reference_to(model: type[BaseModel]) -> Json:
 def schemas_of_answers() -> Json:
     models = [
         one
-        for one in vars(answers).values()
+        for one in (*vars(answers).values(), *vars(rollout_answers).values())
         if isinstance(one, type) and issubclass(one, BaseModel) and one is not BaseModel
     ]
     shown: JsonSchemaMode = "serialization"

@@ -7,6 +7,7 @@ from fastapi import Path, Query, Request
 
 from notbefore.control.bodies import time_of
 from notbefore.control.examples import EVENT_ID
+from notbefore.control.rollout_examples import OPERATION_ID, ROLLOUT_ID
 from notbefore.core.errors import Invalid
 from notbefore.core.times import SECOND_MS
 
@@ -17,6 +18,8 @@ ScopeName = Annotated[str, Path(description="A scope's name, in any letter case.
 VmName = Annotated[str, Path(description="The name of one of its VMs, in any letter case.", examples=["web-0"])]
 HostName = Annotated[str, Path(description="A host's name, in any letter case.", examples=["rack-7"])]
 EventId = Annotated[str, Path(description="An event's id, in any letter case.", examples=[EVENT_ID])]
+OperationId = Annotated[str, Path(description="An operation's id, in any letter case.", examples=[OPERATION_ID])]
+RolloutId = Annotated[str, Path(description="A rollout's id, in any letter case.", examples=[ROLLOUT_ID])]
 Force = Annotated[bool, Query(description="Also when that removes VMs with a live event; they leave it.")]
 Plan = Annotated[bool, Query(description="Change nothing: say what would be, or why it is refused.")]
 OfScope = Annotated[str | None, Query(max_length=TEXT_MAX, description="Only of this scope.", examples=["shop"])]
@@ -32,6 +35,14 @@ By = Annotated[
         description="Only what was done by this VM, token, or kind: vm, operator, clock, executor, service.",
         examples=["operator admin"],
     ),
+]
+OfOperation = Annotated[
+    str | None,
+    Query(max_length=TEXT_MAX, description="Only of this operation and its events.", examples=[OPERATION_ID]),
+]
+OfRollout = Annotated[
+    str | None,
+    Query(max_length=TEXT_MAX, description="Only of this rollout, its waves and their events.", examples=[ROLLOUT_ID]),
 ]
 What = Annotated[
     str | None,

@@ -8,6 +8,7 @@ from fastapi import Depends, Request
 
 from notbefore.clock import ManualClock
 from notbefore.control.metrics.page import Metrics
+from notbefore.control.planning import Planning
 from notbefore.control.streams import Streams
 from notbefore.control.token_book import TokenBook
 from notbefore.core.model import Actor
@@ -24,6 +25,7 @@ class ControlPlane:
     keep_days: int = 0
     """How long history is kept; 0 is for ever."""
     metrics: Metrics = field(default_factory=Metrics)
+    planning: Planning = field(default_factory=Planning)
 
 
 async def plane_of(request: Request) -> ControlPlane:

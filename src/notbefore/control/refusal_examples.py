@@ -48,6 +48,16 @@ REFUSALS: Mapping[str, tuple[str, str, Mapping[str, Any]]] = {
         "`notbefore hosts` lists those there are.",
         {"host": "nope"},
     ),
+    "unknown_operation": (
+        "There is no operation 'nope'.",
+        "`notbefore operations` lists those there are.",
+        {"operation": "nope"},
+    ),
+    "unknown_rollout": (
+        "There is no rollout 'nope'.",
+        "`notbefore rollouts` lists those there are.",
+        {"rollout": "nope"},
+    ),
     "unknown_token": ("There is no token 'nope'.", "`notbefore token list` lists those there are.", {"token": "nope"}),
     "not_allowed": (
         "There is a token 'ci' already.",

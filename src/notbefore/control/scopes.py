@@ -16,15 +16,15 @@ from notbefore.core.declare import canonical_address
 from notbefore.core.errors import AddressTaken, Invalid, UnknownScope
 from notbefore.core.kinds import EventType, Kind, Status
 from notbefore.core.model import Scope, name_key
-from notbefore.core.operations import OPERATIONS
 from notbefore.core.requests import DeclareScope, Maintain, OperateVm, RemoveScope
+from notbefore.core.vm_operations import VM_OPERATIONS
 from notbefore.runtime.snapshot import VmRef
 from notbefore.stores.codec import encode_scope
 
 RELEASING_MAX = 1000
 Operation = Annotated[
     str,
-    Path(description="What to do to it.", examples=["restart"], json_schema_extra={"enum": list(OPERATIONS)}),
+    Path(description="What to do to it.", examples=["restart"], json_schema_extra={"enum": list(VM_OPERATIONS)}),
 ]
 Releasing = Annotated[
     list[str] | None,
@@ -153,8 +153,8 @@ async def operate(
     scope: ScopeName, vm: VmName, operation: Operation, plane: Plane, by: Operator, body: OperationBody | None = None
 ) -> dict[str, Any]:
     """restart makes a Reboot, redeploy a Redeploy, freeze a Freeze, evict a Preempt, terminate a Terminate."""
-    if operation not in OPERATIONS:
-        known = ", ".join(OPERATIONS)
+    if operation not in VM_OPERATIONS:
+        known = ", ".join(VM_OPERATIONS)
         raise Invalid(f"There is no operation {operation!r}.", f"It is one of: {known}.", {"operation": operation})
     wanted = body or OperationBody()
     taken = await plane.node.turns.take(

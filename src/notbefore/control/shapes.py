@@ -44,6 +44,8 @@ def shown_event(event: Event, scope_name: str, incarnation: int, waits_for: str)
         "made_by": str(event.made_by),
         "waiting_for": waits_for,
         "incarnation": incarnation,
+        "operation": event.gate.operation if event.gate else None,
+        "released_at": time_or_null(event.release.at_ms if event.release else None),
     }
 
 
@@ -111,6 +113,9 @@ def _change(record: HistoryRecord, change: Change) -> Json:
         }
     if change.vm:
         shown["vm"] = shown_vm(change.vm)
+    for name, of in (("operation", change.operation), ("rollout", change.rollout)):
+        if of:
+            shown[name] = of
     return shown
 
 

@@ -2,7 +2,8 @@
 
 Rule 1: a stream reads the store after the last revision it sent. Whoever committed, nothing is lost and nothing comes
 twice; a bell only says when to look.
-Rule 2: nothing is buffered: a reader that does not take what is sent within a time limit is cut off, and resumes.
+Rule 2: nothing is buffered: a reader that does not take what is sent within a time limit is cut off, and resumes; the
+first thing it then hears is why.
 Rule 3: so many streams and no more; each ends when its token does, when its reader goes, and when the server stops.
 """
 
@@ -11,7 +12,7 @@ import logging
 from dataclasses import dataclass, replace
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Header
+from fastapi import APIRouter, Header, Request
 from fastapi.responses import Response
 from pydantic import JsonValue
 
@@ -19,12 +20,12 @@ from notbefore.control import examples
 from notbefore.control.history import revision_retired_through
 from notbefore.control.history_search import found_after
 from notbefore.control.openapi import answered_as
-from notbefore.control.parameters import REVISION_MAX, OfEvent, OfScope, OfVm, Revision, What
+from notbefore.control.parameters import REVISION_MAX, OfEvent, OfOperation, OfRollout, OfScope, OfVm, Revision, What
 from notbefore.control.parameters import By as DoneBy
 from notbefore.control.plane import ControlPlane, Plane
 from notbefore.control.roles import By, Caller, Role, needs
 from notbefore.control.shapes import json_line, shown_record
-from notbefore.control.streams import ABORT, Streams
+from notbefore.control.streams import ABORT, Reader, Streams
 from notbefore.core.errors import Invalid, StoreUnavailable
 from notbefore.core.history import Sought
 from notbefore.ports import HistoryQuery
@@ -47,6 +48,7 @@ class Followed:
     query: HistoryQuery
     sought: Sought
     first: bytes
+    reader: Reader
 
 
 @router.get(
@@ -59,11 +61,14 @@ class Followed:
 async def follow_history(
     plane: Plane,
     caller: By,
+    request: Request,
     scope: OfScope = None,
     event: OfEvent = None,
     vm: OfVm = None,
     by: DoneBy = None,
     what: What = None,
+    operation: OfOperation = None,
+    rollout: OfRollout = None,
     after: Revision = None,
     last_event_id: Annotated[
         str | None,
@@ -72,15 +77,23 @@ async def follow_history(
 ) -> Response:
     """Each event `history` has one record as its data, as /v1/history shows it, and its revision as its id. It begins
     after `Last-Event-ID`, else after `after`, else now. `retired` and `rewound` say that history does not reach back,
-    or not forward, to where that is.
+    or not forward, to where that is; `cut-off`, why the reader was sent away the last time.
     """
     plane.streams.refuse_when_full()
     wanted = revision_of(last_event_id) if last_event_id else after
     begin, said = await beginning(plane, wanted)
     query = HistoryQuery(scope=scope, scopes=caller.scopes, event_id=event, after=begin, limit=RECORDS_PER_READ)
     # An id without data: who is cut off before the first record resumes from here as well.
-    first = f"retry: {RETRY_MS}\nid: {begin}\n\n{said}"
-    return EventStream(plane, caller, Followed(query, Sought(event, vm, by, what), first.encode()))
+    sought = Sought(event, vm, by, what, operation, rollout)
+    reader = (caller.token.key, request.client.host if request.client else "", repr((scope, event, sought)))
+    first = f"retry: {RETRY_MS}\nid: {begin}\n\n{why_cut_off(plane, reader, wanted)}{said}"
+    return EventStream(plane, caller, Followed(query, sought, first.encode(), reader))
+
+
+def why_cut_off(plane: ControlPlane, reader: Reader, wanted: int | None) -> str:
+    """For a reader that resumes; who begins anew has nothing to be told about."""
+    reason = plane.streams.reason_for(reader) if wanted is not None else ""
+    return f"event: cut-off\ndata: {json_line({'reason': reason})}\n\n" if reason else ""
 
 
 async def beginning(plane: ControlPlane, wanted: int | None) -> tuple[int, str]:
@@ -137,6 +150,10 @@ class EventStream(Response):
             await self._send(send, body(b"", more=False))
         except TimeoutError:
             log.warning("a reader of the stream was too slow and is cut off", extra={"token": self._caller.token.name})
+            reason = (
+                f"You took nothing for {self._plane.streams.limits.send_max_s:g} s; this goes on after your last id."
+            )
+            self._plane.streams.cut(self._followed.reader, reason)
             if abort:
                 abort()
 

@@ -1,6 +1,7 @@
 """The streams that are open: how many there may be, the bell that wakes them, and their common end.
 
 Rule 1: a bell is rung after every look at the store, by whoever it was changed, and says nothing but "look".
+Rule 2: a reader that was cut off hears why when it comes back; of so many readers that is remembered, and no more.
 Called by: stream.py for each stream, wiring.py, which ends them before the server waits for its last answers.
 """
 
@@ -15,6 +16,10 @@ from notbefore.core.errors import TooManyStreams
 from notbefore.runtime.snapshot import Snapshot
 
 ABORT = "notbefore.abort"
+CUT_OFF_REMEMBERED_MAX = 256
+
+# A reader as far as it can be known again: token, address, and what it follows.
+Reader = tuple[str, str, str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +33,9 @@ class Streams:
     def __init__(self, snapshot: Snapshot, limits: StreamLimits | None = None) -> None:
         self.limits = limits or StreamLimits()
         self.closed = False
+        self.cut_off = 0
         self._bells: set[asyncio.Event] = set()
+        self._reasons: dict[Reader, str] = {}
         snapshot.subscribe(lambda _: self._ring())
         snapshot.on_any_change(self._looked)
 
@@ -53,6 +60,17 @@ class Streams:
             yield bell
         finally:
             self._bells.discard(bell)
+
+    def cut(self, reader: Reader, reason: str) -> None:
+        self.cut_off += 1
+        self._reasons.pop(reader, None)
+        self._reasons[reader] = reason
+        if len(self._reasons) > CUT_OFF_REMEMBERED_MAX:
+            del self._reasons[next(iter(self._reasons))]
+
+    def reason_for(self, reader: Reader) -> str:
+        """Why it was cut off, said once; empty when it was not."""
+        return self._reasons.pop(reader, "")
 
     def close(self) -> None:
         """Every stream ends with its last whole event, and none begins."""

@@ -8,6 +8,20 @@ Our own command line is built on it.
 
 from notbefore.control_client.client import ControlClient, connect
 from notbefore.control_client.control_api import ControlApi, Json, NoServer, NoToken, StrangeAnswer
+from notbefore.control_client.rollout_shapes import (
+    BegunRollout,
+    Limits,
+    Operation,
+    Plan,
+    PlannedWave,
+    Rollout,
+    ScopedVm,
+    TargetDone,
+    TargetInHand,
+    Used,
+    Wave,
+    WaveEvent,
+)
 from notbefore.control_client.shapes import (
     Approval,
     Change,
@@ -29,6 +43,7 @@ from notbefore.control_client.shapes import (
 
 __all__ = [
     "Approval",
+    "BegunRollout",
     "Change",
     "Clock",
     "ControlApi",
@@ -40,15 +55,26 @@ __all__ = [
     "Host",
     "HostFailure",
     "Json",
+    "Limits",
     "Maintenance",
     "NoServer",
     "NoToken",
     "NotDone",
+    "Operation",
     "Outcome",
+    "Plan",
+    "PlannedWave",
+    "Rollout",
     "Scope",
     "ScopeSettings",
+    "ScopedVm",
     "StrangeAnswer",
+    "TargetDone",
+    "TargetInHand",
     "Token",
+    "Used",
     "Vm",
+    "Wave",
+    "WaveEvent",
     "connect",
 ]

@@ -6,12 +6,14 @@ Rule 2: `raw` is the same connection for whoever wants the JSON, or a route this
 
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Self, TypedDict, Unpack
 
 from notbefore.control_client.control_api import ControlApi, Json
 from notbefore.control_client.following import followed
 from notbefore.control_client.found import found_api
+from notbefore.control_client.given import flags, given, time_text
+from notbefore.control_client.maintenance import FleetMaintenance
 from notbefore.control_client.shapes import (
     Clock,
     Event,
@@ -38,7 +40,7 @@ class Wanted(TypedDict, total=False):
     description: str | None
 
 
-class ControlClient:
+class ControlClient(FleetMaintenance):
     """`ControlClient("http://127.0.0.1:8255", token)`; `connect()` finds both as the command line does."""
 
     def __init__(self, url: str, token: str) -> None:
@@ -68,11 +70,11 @@ class ControlClient:
 
         With `plan` nothing is changed, and addresses of the scopes that are `releasing` theirs count as free.
         """
-        query = {**_flags(force=force, plan=plan), "releasing": list(releasing)}
+        query = {**flags(force=force, plan=plan), "releasing": list(releasing)}
         return shaped(Scope, self.raw.put("scopes", name, body=declaration, query=query))
 
     def remove_scope(self, name: str, *, force: bool = False, plan: bool = False) -> None:
-        self.raw.delete("scopes", name, query=_flags(force=force, plan=plan))
+        self.raw.delete("scopes", name, query=flags(force=force, plan=plan))
 
     # -- Making something happen
 
@@ -99,7 +101,7 @@ class ControlClient:
         **wanted: Unpack[Wanted],
     ) -> Event:
         """restart, redeploy, freeze, evict or terminate one VM: one event."""
-        body = _given(**{**wanted, "not_before": _time(wanted.get("not_before"))})
+        body = given(**{**wanted, "not_before": time_text(wanted.get("not_before"))})
         return shaped(Event, self.raw.post("scopes", scope, "vms", vm, operation, body=body))
 
     def maintain(
@@ -116,12 +118,12 @@ class ControlClient:
         plan: bool = False,
     ) -> Maintenance:
         """Platform maintenance of a scope, one update domain at a time. With `plan` nothing is made."""
-        wanted = _given(
+        wanted = given(
             type=event_type,
             vms=list(vms) or None,
             update_domains=list(update_domains) or None,
             hosts=list(hosts) or None,
-            not_before=_time(not_before),
+            not_before=time_text(not_before),
             duration_s=duration_s,
             description=description,
             plan=plan or None,
@@ -167,8 +169,8 @@ class ControlClient:
         until: datetime | str | None = None,
         **filters: str | None,
     ) -> HistoryPage:
-        """The newest records, or those after a revision. Filters are `vm`, `by` and `what`."""
-        times = {"since": _time(since), "until": _time(until)}
+        """The newest records, or those after a revision. Filters: `vm`, `by`, `what`, `operation`, `rollout`."""
+        times = {"since": time_text(since), "until": time_text(until)}
         query = {"scope": scope, "event": event, "after": after, "limit": limit, **times, **filters}
         return shaped(HistoryPage, self.raw.get("history", query=query))
 
@@ -204,7 +206,7 @@ class ControlClient:
         self, name: str, role: str, *, scopes: Sequence[str] = (), expires_in_s: int | None = None
     ) -> Token:
         """A new one, with its `secret`, which nobody will show again."""
-        wanted = _given(name=name, role=role, scopes=list(scopes) or None, expires_in_s=expires_in_s)
+        wanted = given(name=name, role=role, scopes=list(scopes) or None, expires_in_s=expires_in_s)
         return shaped(Token, self.raw.post("tokens", body=wanted))
 
     def revoke_token(self, name: str) -> None:
@@ -228,17 +230,3 @@ def connect(env: Mapping[str, str] = os.environ) -> ControlClient:
     client = ControlClient.__new__(ControlClient)
     client.raw = found_api(env)
     return client
-
-
-def _flags(**flags: bool) -> dict[str, str]:
-    return {name: "true" for name, wanted in flags.items() if wanted}
-
-
-def _given(**wanted: object) -> Json:
-    return {name: value for name, value in wanted.items() if value is not None}
-
-
-def _time(at: datetime | str | None) -> str | None:
-    if isinstance(at, datetime):
-        return (at if at.tzinfo else at.replace(tzinfo=UTC)).isoformat()
-    return at

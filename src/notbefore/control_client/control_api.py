@@ -74,8 +74,8 @@ class ControlApi:
             self._connection.close()
         self._connection = None
 
-    def get(self, *path: str, query: Query | None = None) -> Json:
-        return self._understood(self.exchange("GET", v1(*path), query))
+    def get(self, *path: str, query: Query | None = None, timeout_s: float = ANSWER_MAX_S) -> Json:
+        return self._understood(self.exchange("GET", v1(*path), query, timeout_s=timeout_s))
 
     def post(self, *path: str, body: Json | None = None, timeout_s: float = ANSWER_MAX_S) -> Json:
         return self._understood(self.exchange("POST", v1(*path), body=body or {}, timeout_s=timeout_s))

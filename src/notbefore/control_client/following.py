@@ -19,6 +19,7 @@ CONNECT_AGAIN_S = 1.0
 RECORD = "history"
 RETIRED = "retired"
 REWOUND = "rewound"
+CUT_OFF = "cut-off"
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +52,8 @@ def followed(
                 elif event.name == REWOUND:
                     newest = json.loads(event.data)["newest"]
                     tell(f"The server's history was put back and ends at revision {newest}; going on from there.")
+                elif event.name == CUT_OFF:
+                    tell(f"The server ended the stream: {json.loads(event.data)['reason']}")
                 elif event.name == RECORD and event.data:
                     yield json.loads(event.data)
         except (NoServer, StoreUnavailable, TooManyStreams) as away:

@@ -58,6 +58,10 @@ def many(kind: type[Any]) -> Reading:
     return {READ_AS: lambda values: tuple(_made(kind, value) for value in values)}
 
 
+def read_each(kind: type[Any]) -> Reading:
+    return {READ_AS: lambda values: {name: _made(kind, value) for name, value in values.items()}}
+
+
 def perhaps(kind: type[Any]) -> Reading:
     return {READ_AS: lambda value: None if value is None else _made(kind, value)}
 
@@ -140,6 +144,8 @@ class Event:
     made_by: str = ""
     waiting_for: str = ""
     incarnation: int = 0
+    operation: str | None = None
+    released_at: datetime | None = field(default=None, metadata=TIME)
     raw: Json = field(default_factory=dict, compare=False, repr=False)
 
 
@@ -192,6 +198,8 @@ class Change:
     by: str = ""
     event: Event | None = field(default=None, metadata=perhaps(Event))
     vm: Vm | None = field(default=None, metadata=perhaps(Vm))
+    operation: str = ""
+    rollout: str = ""
 
 
 @dataclass(frozen=True, slots=True)

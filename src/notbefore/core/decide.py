@@ -25,8 +25,11 @@ from notbefore.core.requests import (
     FailHost,
     ImpactFailed,
     ImpactFinished,
+    JoinWave,
+    LeaveWave,
     Maintain,
     NoteAsked,
+    OpenGate,
     OperateVm,
     RemoveScope,
     Request,
@@ -35,6 +38,7 @@ from notbefore.core.requests import (
 from notbefore.core.schedule import fail_host, maintain, operate_vm
 from notbefore.core.settle import settle
 from notbefore.core.times import Moment
+from notbefore.core.waves import join_wave, leave_wave, open_gate
 
 
 def decide(scope: Scope | None, request: Request, now: Moment) -> Decision:
@@ -66,6 +70,9 @@ ANSWERS: dict[type[Request], Callable[[Draft, Any], Answer]] = {
     RemoveScope: remove_scope,
     OperateVm: operate_vm,
     Maintain: maintain,
+    JoinWave: join_wave,
+    OpenGate: open_gate,
+    LeaveWave: leave_wave,
     FailHost: fail_host,
     ApproveEvents: approve_events,
     CancelEvent: cancel_event,
@@ -81,4 +88,4 @@ ANSWERS: dict[type[Request], Callable[[Draft, Any], Answer]] = {
 QUIET = (NoteAsked, ClaimEffect)
 
 # Requests that are harmless to take twice by their own nature: they need no place among the remembered ids.
-FORGOTTEN = (Tick, NoteAsked, ClaimEffect, ImpactFinished, ImpactFailed)
+FORGOTTEN = (Tick, NoteAsked, ClaimEffect, ImpactFinished, ImpactFailed, OpenGate, LeaveWave)

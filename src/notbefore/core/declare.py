@@ -63,7 +63,7 @@ def remove_scope(draft: Draft, request: RemoveScope) -> Answer:
         raise in_the_way(draft.scope, draft.scope.events[0], what, "; or force it")
     for vm in draft.scope.vms:
         drop_vm(draft, vm, f"{vm.name} was removed with its scope by {request.by}")
-    draft.scope = replace(draft.scope, vms=(), asked_ms={}, recovery=None, removed=True)
+    draft.scope = replace(draft.scope, vms=(), asked_ms={}, hit_ms={}, recovery=None, removed=True)
     gone = Declaration(draft.scope.kind, draft.scope.settings, (), removed=True)
     draft.tell("removed", f"removed by {request.by}", declaration=gone)
     return Answer()

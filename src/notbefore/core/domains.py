@@ -32,3 +32,8 @@ def must_queue(scope: Scope, event: Event, now: Moment) -> bool:
         return False
     ahead = [e for e in scope.events_in(Status.QUEUED) if e.update_domain != event.update_domain]
     return bool(ahead) or not has_its_turn(scope, event.update_domain, now)
+
+
+def rest_after_s(scope: Scope, event: Event) -> int:
+    """How long a domain rests after this event: as long as the scope wants, or the operation that made it."""
+    return max(scope.settings.recovery_s, event.recovery_s)

@@ -11,7 +11,7 @@ from notbefore.core.effects import Effect, PendingEffect, StartImpact
 from notbefore.core.history import Change, Declaration, HistoryRecord
 from notbefore.core.kinds import ENDED, Status
 from notbefore.core.lifecycle import Happening, status_after
-from notbefore.core.model import Actor, Event, Recovery, Scope, TakenRequest, Vm
+from notbefore.core.model import Actor, Event, Recovery, Scope, TakenRequest, Vm, name_key
 from notbefore.core.requests import Request
 from notbefore.core.times import SECOND_MS, Moment
 from notbefore.core.visibility import picture
@@ -66,19 +66,26 @@ class Draft:
         impacts = [StartImpact(event.id, vm, event.type, event.duration_s) for vm in event.vms]
         self.effects += impacts
         waiting = tuple(PendingEffect(impact, since_ms=at_ms) for impact in impacts)
-        self.scope = replace(self.scope, pending=(*self.scope.pending, *waiting))
+        hit_ms = {**self.scope.hit_ms, **{name_key(vm): at_ms for vm in event.vms}}
+        self.scope = replace(self.scope, pending=(*self.scope.pending, *waiting), hit_ms=hit_ms)
         seen_since = event.visible_since_ms if event.visible_since_ms is not None else at_ms
         return replace(event, started_at_ms=at_ms, visible_since_ms=seen_since)
 
     def _rest_after(self, event: Event) -> None:
         """A domain that was really touched gets its rest before the next one's turn (SPEC §3.4).
 
-        A rest that is owed already is not forgiven when the setting is lowered afterwards.
+        A rest that is owed already is not forgiven when the setting is lowered afterwards, nor when another event of
+        the domain ends that asks for less.
         """
-        rest_s = self.scope.settings.recovery_s
-        if event.started_at_ms is not None and is_planned_platform(event) and rest_s > 0:
-            span = self.now.promise(self.now.wall_ms + rest_s * SECOND_MS)
-            self.scope = replace(self.scope, recovery=Recovery(event.update_domain, span))
+        rest_ms = max(self.scope.settings.recovery_s, event.recovery_s) * SECOND_MS
+        owed = self.scope.recovery
+        if event.started_at_ms is None or not is_planned_platform(event) or rest_ms == 0:
+            return
+        if owed and owed.update_domain == event.update_domain and still_owed_ms(owed, self.now) > rest_ms:
+            return
+        self.scope = replace(
+            self.scope, recovery=Recovery(event.update_domain, self.now.promise(self.now.wall_ms + rest_ms))
+        )
 
     def put(self, event: Event) -> None:
         """Change an event within its status."""
@@ -114,3 +121,10 @@ class Draft:
                 changes=tuple(self.changes),
             )
         return Decision(scope, tuple(self.effects), answer, record)
+
+
+def still_owed_ms(rest: Recovery, now: Moment) -> int:
+    """By what has really elapsed, where that is known; never more than was promised, wherever the wall was set to."""
+    promised_ms = rest.span.until_ms - rest.span.since.wall_ms
+    elapsed_ms = now.elapsed_ms_since(rest.span.since)
+    return min(rest.span.remaining_ms(now), promised_ms) if elapsed_ms is None else promised_ms - elapsed_ms

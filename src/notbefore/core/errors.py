@@ -61,11 +61,11 @@ class UnknownEvent(Refusal):
 class WrongStatus(Refusal):
     code = "wrong_status"
 
-    def __init__(self, event_id: str, status: object, wanted: str) -> None:
+    def __init__(self, of: str, status: object, wanted: str, noun: str = "event") -> None:
         super().__init__(
-            f"Event {event_id} is {status}, so it cannot be {wanted.partition(':')[0]}.",
-            "`notbefore events` shows where each event stands.",
-            {"event": event_id, "status": str(status)},
+            f"{noun.capitalize()} {of} is {status}, so it cannot be {wanted.partition(':')[0]}.",
+            f"`notbefore {noun}s` shows where each {noun} stands.",
+            {noun: of, "status": str(status)},
         )
 
 
@@ -79,6 +79,32 @@ class LimitReached(Refusal):
 
 class TooEarly(Refusal):
     code = "too_early"
+
+
+class Hindered(Refusal):
+    """What a scope says to an operation that comes at the wrong time."""
+
+    code = "hindered"
+
+
+class UnknownOperation(Refusal):
+    code = "unknown_operation"
+
+    def __init__(self, operation: str) -> None:
+        super().__init__(
+            f"There is no operation {operation!r}.",
+            "`notbefore operations` lists those there are.",
+            {"operation": operation},
+        )
+
+
+class UnknownRollout(Refusal):
+    code = "unknown_rollout"
+
+    def __init__(self, rollout: str) -> None:
+        super().__init__(
+            f"There is no rollout {rollout!r}.", "`notbefore rollouts` lists those there are.", {"rollout": rollout}
+        )
 
 
 class LiveEvent(Refusal):
@@ -182,6 +208,9 @@ REFUSALS: Mapping[str, type[Refusal]] = {
         AlreadyScheduled,
         LimitReached,
         TooEarly,
+        Hindered,
+        UnknownOperation,
+        UnknownRollout,
         LiveEvent,
         VmDeallocated,
         NotSpot,

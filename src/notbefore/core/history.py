@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from notbefore.core.kinds import Kind
 from notbefore.core.model import Actor, ActorKind, Event, Vm, name_key
+from notbefore.core.rollout import waves_of
 from notbefore.core.scope_settings import ScopeSettings
 
 
@@ -32,6 +33,9 @@ class Change:
     event: Event | None = None
     declaration: Declaration | None = None
     vm: Vm | None = None
+    # Of which host maintenance and which rollout it is, where it is of one.
+    operation: str = ""
+    rollout: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,18 +51,21 @@ class HistoryRecord:
 class Sought:
     """What somebody looks for in the changes of a record. Words compare in any letter case.
 
-    `what` is a whole word of history or its beginning up to the colon; `by` a kind (`clock`), a name, or both.
+    `what` is a whole word of history or its beginning up to the colon; `by` a kind (`clock`), a name, or both. What
+    became of an operation's events is of the operation, and what its operations did is of a rollout.
     """
 
     event_id: str | None = None
     vm: str | None = None
     by: str | None = None
     what: str | None = None
+    operation: str | None = None
+    rollout: str | None = None
 
     @property
     def is_anything(self) -> bool:
         """Whether every record fits; that of an event alone is the store's to find."""
-        return self.vm is None and self.by is None and self.what is None
+        return all(one is None for one in (self.vm, self.by, self.what, self.operation, self.rollout))
 
     def fits(self, record: HistoryRecord) -> bool:
         return self.is_anything or any(self._fits(change) for change in record.changes)
@@ -69,7 +76,19 @@ class Sought:
             and (self.vm is None or concerns_vm(change, self.vm))
             and (self.by is None or name_key(self.by) in names_for(change.by))
             and (self.what is None or name_key(self.what) in words_for(change.what))
+            and (self.operation is None or self.operation.lower() == operation_of(change))
+            and (self.rollout is None or is_of_rollout(change, self.rollout.lower()))
         )
+
+
+def operation_of(change: Change) -> str:
+    """Which host maintenance the change is of; none is the empty word."""
+    gate = change.event.gate if change.event else None
+    return change.operation or (gate.operation if gate else "")
+
+
+def is_of_rollout(change: Change, rollout: str) -> bool:
+    return change.rollout == rollout or operation_of(change) in waves_of(rollout)
 
 
 def concerns_vm(change: Change, vm: str) -> bool:

@@ -109,6 +109,7 @@ def drop_vm(draft: Draft, vm: Vm, why: str) -> None:
         draft.scope,
         vms=tuple(other for other in draft.scope.vms if other.name != vm.name),
         asked_ms={name: at for name, at in draft.scope.asked_ms.items() if name != name_key(vm.name)},
+        hit_ms={name: at for name, at in draft.scope.hit_ms.items() if name != name_key(vm.name)},
         pending=tuple(p for p in draft.scope.pending if name_key(p.effect.vm) != name_key(vm.name)),
     )
     draft.tell("vm left", why, vm=vm)

@@ -60,6 +60,15 @@ class Approval:
 
 
 @dataclass(frozen=True, slots=True)
+class Gate:
+    """What an approved event of an operation waits behind until every other event of its wave may start too."""
+
+    operation: str
+    wave: int
+    open: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Outcome:
     """What became of the impact on one VM: done with evidence, or given up with the last reason."""
 
@@ -92,6 +101,10 @@ class Event:
     outcomes: tuple[Outcome, ...] = ()
     hidden: bool = False
     unplanned: bool = False
+    # Of an operation's events: the gate, the approval that released the event, and the rest its domain takes after it.
+    gate: Gate | None = None
+    release: Approval | None = None
+    recovery_s: int = 0
 
     @property
     def not_before_ms(self) -> int | None:
@@ -133,6 +146,8 @@ class Scope:
     # Starts at 1: known clients send `If-None-Match: 0` first and mean "I have nothing" [real].
     incarnation: int = 1
     asked_ms: Mapping[str, int] = field(default_factory=dict)
+    # When an impact last began on a VM.
+    hit_ms: Mapping[str, int] = field(default_factory=dict)
     pending: tuple[PendingEffect, ...] = ()
     recovery: Recovery | None = None
     taken: tuple[TakenRequest, ...] = ()
@@ -197,6 +212,7 @@ __all__ = [
     "Approval",
     "Event",
     "EventType",
+    "Gate",
     "Kind",
     "Moment",
     "Outcome",

@@ -68,6 +68,44 @@ class Maintain(Request):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class JoinWave(Request):
+    """An operation asks for its event in this scope: now, with the wave's NotBefore, behind the wave's gate."""
+
+    event_id: str
+    operation: str
+    wave: int
+    type: EventType
+    vms: tuple[str, ...]
+    not_before_ms: int
+    duration_s: int
+    description: str
+    recovery_s: int = 0
+    # Where the operation saw the VMs: it is for those that are there still; None is wherever they are.
+    update_domain: int | None = None
+    host: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OpenGate(Request):
+    """Every event of the wave is released: this one may start."""
+
+    event_id: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LeaveWave(Request):
+    """An operation takes its event back, whether it has come yet or not; one that has started stays.
+
+    `keeps`: one that has come stays, started or not; only what has not come never comes.
+    """
+
+    event_id: str
+    joined_by: str
+    why: str
+    keeps: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class FailHost(Request):
     """A host is gone: its VMs of this scope are rebooting now, without notice."""
 

@@ -15,14 +15,14 @@ from notbefore.core.kinds import MAINTENANCE_TYPES, EventType, Source, Status, V
 from notbefore.core.lifecycle import Happening
 from notbefore.core.listening import listens
 from notbefore.core.model import Event, Scope, Vm, is_on, name_key, names_of
-from notbefore.core.operations import FAILURE_DESCRIPTION, MAINTENANCE_DESCRIPTION, OPERATIONS
 from notbefore.core.requests import FailHost, Maintain, OperateVm
 from notbefore.core.settle import earliest_not_before_ms, make_visible
 from notbefore.core.times import iso, rounded_up_to_second
+from notbefore.core.vm_operations import FAILURE_DESCRIPTION, MAINTENANCE_DESCRIPTION, VM_OPERATIONS
 
 
 def operate_vm(draft: Draft, request: OperateVm) -> Answer:
-    operation = OPERATIONS[request.operation]
+    operation = VM_OPERATIONS[request.operation]
     vm = running_vm(draft.scope, request.vm)
     if operation.type is EventType.PREEMPT:
         refuse_unless_spot(draft.scope, vm)

@@ -13,7 +13,7 @@ from notbefore.core.draft import Draft
 from notbefore.core.kinds import Status
 from notbefore.core.lifecycle import Happening
 from notbefore.core.listening import listens, why_no_notice
-from notbefore.core.model import THE_CLOCK, Event, Scope
+from notbefore.core.model import THE_CLOCK, Approval, Event, Scope
 from notbefore.core.times import SECOND_MS, Moment, rounded_up_to_second
 
 
@@ -61,14 +61,26 @@ def next_due_ms(scope: Scope, now: Moment) -> int | None:
 
 def _start_ready(draft: Draft) -> bool:
     for event in draft.scope.events_in(Status.SCHEDULED):
-        approval = releasing_approval(draft.scope, event)
+        approval = event.release or releasing_approval(draft.scope, event)
         if approval and not is_held(draft.scope, event, draft.now):
-            draft.move(event, Happening.APPROVED, f"approved by {approval.by}", approval.by)
-            return True
+            if event.gate is None or event.gate.open:
+                draft.move(event, Happening.APPROVED, f"approved by {approval.by}", approval.by)
+                return True
+            event = _released(draft, event, approval)  # noqa: PLW2901  the same event, a step further
         if event.notice and event.notice.has_passed(draft.now):
             draft.move(event, Happening.DUE, "its notice ended and nobody has to approve any more", THE_CLOCK)
             return True
     return False
+
+
+def _released(draft: Draft, event: Event, approval: Approval) -> Event:
+    """Approved, an operation's event waits for the others of its wave (SPEC §3.4); due, they all are."""
+    if event.release is not None:
+        return event
+    released = replace(event, release=approval)
+    draft.put(released)
+    draft.tell("released", f"approved by {approval.by}; waits for the rest of its wave", approval.by, event=released)
+    return released
 
 
 def _enter_next_domain(draft: Draft) -> bool:

@@ -68,6 +68,11 @@ class Span:
         return self.remaining_ms(now) == 0
 
 
+def is_still_to_come(until_ms: int, now: Moment, most_ms: int) -> bool:
+    """For short waits that are no promises: one that a wall clock set back makes too long is over."""
+    return 0 < until_ms - now.wall_ms <= most_ms
+
+
 def rounded_up_to_second(at_ms: int) -> int:
     """NotBefore is shown to the second, so it is rounded up: the shown time never comes too early."""
     return -(-at_ms // SECOND_MS) * SECOND_MS

@@ -54,6 +54,10 @@ class SimulatedExecutor:
         """For impacts that begin from now on."""
         self._simulation = simulation
 
+    def usual_s(self) -> Mapping[EventType, float]:
+        """How long an impact takes when its event does not say."""
+        return {**DEFAULT_DURATION_S, **self._simulation.duration_s}
+
     def moves_vms_by(self, another_host: Callable[[Vm], Awaitable[str | None]]) -> None:
         """Who knows to which host a VM would be moved."""
         self._another_host = another_host

@@ -3,11 +3,16 @@
 Called by: wiring.py, the simulator, `notbefore.testing`.
 """
 
-from notbefore.ports import Clock, Executor, Ids, Store, Tasks
+from notbefore.ports import Clock, Encodings, Executor, Ids, Store, Tasks
 from notbefore.runtime.asked import Asked
+from notbefore.runtime.book import Book
 from notbefore.runtime.hearing import Hearing
 from notbefore.runtime.hosts import Hosts
+from notbefore.runtime.operations import KIND as OPERATION
+from notbefore.runtime.operations import Operations
 from notbefore.runtime.outbox import Outbox
+from notbefore.runtime.rollouts import KIND as ROLLOUT
+from notbefore.runtime.rollouts import Rollouts
 from notbefore.runtime.snapshot import Snapshot
 from notbefore.runtime.timer import Timer
 from notbefore.runtime.turn import Turns
@@ -15,7 +20,9 @@ from notbefore.runtime.witness import Witness
 
 
 class Node:
-    def __init__(self, name: str, store: Store, executor: Executor, clock: Clock, tasks: Tasks, ids: Ids) -> None:
+    def __init__(
+        self, name: str, store: Store, executor: Executor, clock: Clock, tasks: Tasks, ids: Ids, encodings: Encodings
+    ) -> None:
         self.name = name
         self.store = store
         self.clock = clock
@@ -29,6 +36,10 @@ class Node:
         self.hearing = Hearing(self.turns, asked, clock, tasks, ids)
         self.asked = asked
         self.hosts = Hosts(store, self.snapshot, clock, ids)
+        operations = Book(OPERATION, store, encodings.operations, clock, tasks, ids)
+        self.operations = Operations(operations, self.turns, self.snapshot, self.witness, store, clock, tasks)
+        rollouts = Book(ROLLOUT, store, encodings.rollouts, clock, tasks, ids)
+        self.rollouts = Rollouts(rollouts, self.operations, self.snapshot, self.witness, clock, tasks)
         self._timer = Timer(self.turns, self.snapshot, self.witness, clock, tasks, ids)
         self._outbox = Outbox(name, self.turns, self.snapshot, store, executor, clock, tasks, ids)
 
@@ -38,6 +49,11 @@ class Node:
     async def start(self) -> None:
         """Load what is there, then let time and effects flow."""
         await self.snapshot.load()
+        for book in (self.operations.book, self.rollouts.book):
+            await book.look()
+            self.snapshot.on_any_change(book.look)
         self._tasks.spawn_aside("follow the store", self.snapshot.follow())
         self._tasks.spawn("timer", self._timer.run())
         self._tasks.spawn("outbox", self._outbox.run())
+        self._tasks.spawn("operations", self.operations.run())
+        self._tasks.spawn("rollouts", self.rollouts.run())

@@ -6,7 +6,7 @@ Rule 3: whoever must act on a change (timer, outbox) subscribes; who keeps docum
 """
 
 import logging
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from notbefore.core.errors import StoreUnavailable
@@ -49,11 +49,31 @@ class View:
         return rendered
 
 
+class ScopesByKey(Mapping[str, Scope]):
+    """The scopes there are, as they are whenever somebody looks."""
+
+    def __init__(self, views: Mapping[str, View]) -> None:
+        self._views = views
+
+    def __getitem__(self, key: str) -> Scope:
+        scope = self._views[key].scope
+        if scope.removed:
+            raise KeyError(key)
+        return scope
+
+    def __iter__(self) -> Iterator[str]:
+        return (key for key, view in self._views.items() if not view.scope.removed)
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
+
+
 class Snapshot:
     def __init__(self, store: Store, clock: Clock) -> None:
         self._store = store
         self._clock = clock
         self._views: dict[str, View] = {}
+        self.by_key: Mapping[str, Scope] = ScopesByKey(self._views)
         self._addresses: dict[str, tuple[VmRef, ...]] = {}
         self._scope_of_event: dict[str, str] = {}
         self._subscribers: list[Callable[[Scope], None]] = []

@@ -4,7 +4,7 @@ Rule 1: one that it found at its start is as old as the wall says; one that it m
 was away meanwhile: rather late, should everybody who saw it being made be gone, than early.
 Rule 2: from there on its own boot clock counts: a step of the wall afterwards shortens nothing.
 Rule 3: what was learned goes when the promise leaves the scope; an old state of a scope makes nothing forgotten.
-Called by: turn.py and timer.py, and control/, wherever a promise is judged.
+Called by: turn.py, timer.py, operations.py and rollouts.py, and control/, wherever a promise is judged.
 """
 
 from collections.abc import Iterable, Mapping
@@ -41,6 +41,12 @@ class Witness:
         if any(since not in known for since in others):
             known = self._learned[scope.key] = {**known, **self._learned_of(others, known, now)}
         return Now(now.wall_ms, now.boot_ms, now.boot_id, known)
+
+    def now_everywhere(self) -> Moment:
+        """The moment to judge promises of several scopes by, as far as the feed has brought them."""
+        now = self._clock.now()
+        learned = {since: at_ms for known in self._learned.values() for since, at_ms in known.items()}
+        return Now(now.wall_ms, now.boot_ms, now.boot_id, learned) if learned else now
 
     def _learned_of(self, others: Iterable[Moment], known: Mapping[Moment, int], now: Moment) -> Mapping[Moment, int]:
         return {since: known[since] if since in known else now.boot_ms - self._age_ms(since, now) for since in others}

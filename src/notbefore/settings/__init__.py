@@ -8,6 +8,7 @@ Not here: settings of a scope (core/scope_settings.py); acting on any of this (w
 
 from notbefore.settings.load import SettingsRefused, load_settings
 from notbefore.settings.shape import (
+    AppriseSettings,
     ClockSettings,
     ControlSettings,
     ExecutorSettings,
@@ -16,12 +17,15 @@ from notbefore.settings.shape import (
     ListenerSettings,
     LogSettings,
     MetadataSettings,
+    NotifySettings,
     Settings,
     SimulateSettings,
     StoreSettings,
+    WebhookSettings,
 )
 
 __all__ = [
+    "AppriseSettings",
     "ClockSettings",
     "ControlSettings",
     "ExecutorSettings",
@@ -30,9 +34,11 @@ __all__ = [
     "ListenerSettings",
     "LogSettings",
     "MetadataSettings",
+    "NotifySettings",
     "Settings",
     "SettingsRefused",
     "SimulateSettings",
     "StoreSettings",
+    "WebhookSettings",
     "load_settings",
 ]

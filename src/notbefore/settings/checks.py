@@ -16,6 +16,7 @@ import msgspec
 
 from notbefore.core.errors import Invalid
 from notbefore.metadata.identity import vm_ref
+from notbefore.settings.notify import notify_problems
 from notbefore.settings.proxy_keys import keys_in, refuse_bad_keys
 from notbefore.settings.shape import (
     NO_SINK,
@@ -39,7 +40,10 @@ NOT_NEGATIVE = (
     ("metadata", "first_call_delay_s"),
     ("metadata", "limits", "long_polls_max"),
 )
-TIMEOUTS = tuple(("metadata", "limits", name) for name in ("head_timeout_s", "body_timeout_s", "idle_timeout_s"))
+TIMEOUTS = (
+    *(("metadata", "limits", name) for name in ("head_timeout_s", "body_timeout_s", "idle_timeout_s")),
+    *(("notify", name) for name in ("timeout_s", "retry_first_s", "retry_max_s")),
+)
 COUNTS = tuple(("metadata", "limits", name) for name in ("connections_max", "connections_per_vm_max"))
 
 TOML_WORDS: Mapping[str, str] = {
@@ -113,6 +117,7 @@ def value_problems(settings: Settings) -> Iterator[Problem]:
     yield from _address_problems(settings)
     yield from _key_problems(settings.metadata)
     yield from _history_problems(settings.history)
+    yield from (Problem(path, says) for path, says in notify_problems(settings.notify))
 
 
 def _word_problems(settings: Settings) -> Iterator[Problem]:

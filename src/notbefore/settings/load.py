@@ -9,6 +9,7 @@ import msgspec
 from notbefore.core.errors import Invalid
 from notbefore.settings.checks import shape_problems, value_problems
 from notbefore.settings.given import Given
+from notbefore.settings.notify import with_secrets_from_files
 from notbefore.settings.proxy_keys import keys_in
 from notbefore.settings.shape import Settings
 
@@ -29,7 +30,7 @@ def load_settings(file: Path | None, env: Mapping[str, str], flags: Mapping[str,
     refuse_any(given, shape_problems(given.tree, Settings))
     settings = msgspec.convert(given.tree, Settings)
     refuse_any(given, value_problems(settings))
-    return with_keys_from_file(settings)
+    return with_notify_secrets(with_keys_from_file(settings))
 
 
 def refuse_any(given: Given, found: Any) -> None:
@@ -49,3 +50,12 @@ def with_keys_from_file(settings: Settings) -> Settings:
         raise SettingsRefused([f"metadata.trusted_proxy_key_file: {wrong}."]) from None
     metadata = msgspec.structs.replace(settings.metadata, trusted_proxy_key=keys)
     return msgspec.structs.replace(settings, metadata=metadata)
+
+
+def with_notify_secrets(settings: Settings) -> Settings:
+    """As above, for the targets of [notify]."""
+    try:
+        notify = with_secrets_from_files(settings.notify)
+    except ValueError as wrong:
+        raise SettingsRefused([f"notify: {wrong}."]) from None
+    return msgspec.structs.replace(settings, notify=notify)

@@ -50,6 +50,15 @@ def refuse_bad_keys(keys: Sequence[str]) -> None:
 
 def keys_in(file: Path) -> tuple[str, ...]:
     """One key per line; empty lines are passed over."""
+    keys = secret_lines(file)
+    if not keys:
+        raise ValueError(f"{file} holds no key")
+    refuse_bad_keys(keys)
+    return keys
+
+
+def secret_lines(file: Path) -> tuple[str, ...]:
+    """The lines of a file that is its owner's, or its group's to read, alone."""
     try:
         if file.stat().st_mode & TOO_OPEN:
             raise ValueError(f"{file} may be read by others; `chmod 600` it")
@@ -59,8 +68,4 @@ def keys_in(file: Path) -> tuple[str, ...]:
         raise ValueError(f"{file} is not text") from None
     except OSError as error:
         raise ValueError(f"{file} cannot be read: {error.strerror}") from None
-    keys = tuple(line.strip() for line in lines if line.strip())
-    if not keys:
-        raise ValueError(f"{file} holds no key")
-    refuse_bad_keys(keys)
-    return keys
+    return tuple(line.strip() for line in lines if line.strip())

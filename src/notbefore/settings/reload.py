@@ -28,6 +28,7 @@ LIVE: Final = (
     ("metadata", "trusted_proxy_key_file"),
     ("metadata", "limits"),
     ("executor", "simulate"),
+    ("notify",),
     ("log",),
 )
 

@@ -96,6 +96,38 @@ class HistorySettings(Section, frozen=True):
         return Path(self.sink).expanduser() if self.sink not in ("", NO_SINK) else None
 
 
+class WebhookSettings(Section, frozen=True):
+    name: str
+    url: str
+    secret: tuple[str, ...] = ()
+    secret_file: str = ""
+    scopes: tuple[str, ...] = ()
+    what: tuple[str, ...] = ()
+
+    def __repr__(self) -> str:
+        return f"WebhookSettings({self.name!r}, ...)"
+
+
+class AppriseSettings(Section, frozen=True):
+    name: str
+    url: str = ""
+    url_file: str = ""
+    scopes: tuple[str, ...] = ()
+    what: tuple[str, ...] = ()
+
+    def __repr__(self) -> str:
+        return f"AppriseSettings({self.name!r}, ...)"
+
+
+class NotifySettings(Section, frozen=True):
+    source: str = "/notbefore"
+    timeout_s: float = 10.0
+    retry_first_s: float = 1.0
+    retry_max_s: float = 300.0
+    webhook: tuple[WebhookSettings, ...] = ()
+    apprise: tuple[AppriseSettings, ...] = ()
+
+
 class LogSettings(Section, frozen=True):
     format: str = "text"
     level: str = "info"
@@ -110,6 +142,7 @@ class Settings(Section, frozen=True):
     executor: ExecutorSettings = ExecutorSettings()
     clock: ClockSettings = ClockSettings()
     history: HistorySettings = HistorySettings()
+    notify: NotifySettings = NotifySettings()
     log: LogSettings = LogSettings()
 
     @property

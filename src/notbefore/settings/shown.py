@@ -10,10 +10,10 @@ from typing import Any
 import msgspec
 
 from notbefore.executors.simulate import DEFAULT_DURATION_S
-from notbefore.settings.shape import Section, Settings, is_section
+from notbefore.settings.notify import REDACTED, shown_target
+from notbefore.settings.shape import AppriseSettings, Section, Settings, WebhookSettings, is_section
 
 SECRETS = frozenset({("metadata", "trusted_proxy_key")})
-REDACTED = "(redacted)"
 
 
 def as_toml(settings: Settings) -> str:
@@ -43,6 +43,8 @@ def _lines(section: Section, path: tuple[str, ...]) -> list[str]:
 
 
 def _toml(value: Any) -> str:
+    if isinstance(value, WebhookSettings | AppriseSettings):
+        return _toml(shown_target(value))
     if isinstance(value, Section):
         given = {name: one for name, one in msgspec.structs.asdict(value).items() if one != ""}
         return _toml(given)

@@ -63,12 +63,14 @@ class Connection:
         write = Write(scope, expected_version, record, self._process, self._scheduler.now_us)
         return await self._written(lambda: self._disk.take(write))
 
-    async def documents(self, kind: str) -> Sequence[Document]:
+    async def documents(self, kind: str, after: int = 0) -> Sequence[Document]:
         await self._travel()
         self._fail_now_and_then()
-        found = sorted((key, one) for (of, key), one in self._disk.documents.items() if of == kind)
-        await self._travel()
-        return [document for _, document in found]
+        found = self._disk.documents_after(kind, after)
+        if found:
+            # Nothing is soon told; and it is asked for often.
+            await self._travel()
+        return found
 
     async def put_document(
         self, kind: str, key: str, body: bytes | None, expected_version: int, record: HistoryRecord | None

@@ -11,22 +11,28 @@ from itertools import combinations_with_replacement
 from notbefore.core.errors import REFUSALS, Refusal
 from notbefore.core.kinds import EventType, Status
 from notbefore.core.lifecycle import TRANSITIONS
+from notbefore.simulation.facts import Facts
 from notbefore.simulation.guests import HABITS_BY_NAME
 from notbefore.simulation.laws.waiting import applied_us_of
-from notbefore.simulation.plan import KEEPER_WORDS, OPERATOR_WORDS
+from notbefore.simulation.plan import KEEPER_WORDS, MAINTAINER_WORDS, OPERATOR_WORDS
 from notbefore.simulation.scheduler import SECOND_US
 from notbefore.simulation.steps import (
     Committed,
+    DocumentPut,
     HandAnswered,
     HistoryRetired,
     ImpactBegan,
     ImpactOver,
+    MaintainerAnswered,
+    NewsArrived,
+    NewsRefused,
     OperatorAnswered,
     Step,
     TroubleChanged,
     VmAnswered,
 )
 from notbefore.simulation.trouble import Trouble
+from notbefore.simulation.wave_coverage import WaveCoverage, wave_rows
 
 NEAR_US = 60 * SECOND_US
 STATUSES_TO_VMS = (200, 304, 400, 403, 429, 503)
@@ -36,6 +42,7 @@ EXPLAINED: Mapping[str, str] = {
     "refusal forbidden": "roles are the control API's matter, which is not simulated",
     "refusal too_many_attempts": "wrong tokens are slowed down by the control API, which is not simulated",
     "refusal too_many_streams": "streams are the control API's matter, which is not simulated",
+    "refusal hindered": "said to an operation, not to an operator: it comes again (row 'wave refused')",
     "refusal sink_unavailable": "nobody is refused for it: retention tries again (trouble sink away)",
 }
 
@@ -51,8 +58,10 @@ def rows() -> list[str]:
         *(f"answer to a VM {status}" for status in STATUSES_TO_VMS),
         *(f"held until {end}" for end in ("a change", "its time was up")),
         *(f"habit {habit}" for habit in HABITS_BY_NAME),
-        *(f"operator {word}" for word in (*OPERATOR_WORDS, *KEEPER_WORDS)),
+        *(f"operator {word}" for word in (*OPERATOR_WORDS, *KEEPER_WORDS, *MAINTAINER_WORDS)),
         "history retired",
+        *wave_rows(),
+        *("news told", "news told again", "news refused"),
         *(f"trouble {trouble}" for trouble in Trouble),
         *(pair(one, other) for one, other in combinations_with_replacement(Trouble, 2)),
     ]
@@ -82,17 +91,27 @@ def row_of(step: Step) -> str | None:
             return f"held until {'a change' if step.answer.status == 200 else 'its time was up'}"
         case VmAnswered():
             return f"answer to a VM {step.answer.status}"
-        case OperatorAnswered(answer=Refusal() as refusal) | HandAnswered(refusal=Refusal() as refusal):
+        case (
+            OperatorAnswered(answer=Refusal() as refusal)
+            | HandAnswered(refusal=Refusal() as refusal)
+            | MaintainerAnswered(refusal=Refusal() as refusal)
+        ):
             return f"refusal {refusal.code}"
         case HistoryRetired():
             return "history retired"
+        case NewsArrived():
+            return "news told again" if step.again else "news told"
+        case NewsRefused():
+            return "news refused"
         case _:
             return None
 
 
 class Coverage:
-    def __init__(self) -> None:
+    def __init__(self, facts: Facts) -> None:
         self.reached: Reached = Counter()
+        self._facts = facts
+        self._waves = WaveCoverage()
         self._last_us: dict[Trouble, int] = {}
         self._lasting: Counter[Trouble] = Counter()
 
@@ -100,6 +119,8 @@ class Coverage:
         match step:
             case Committed():
                 self._see_commit(step)
+            case DocumentPut():
+                self.reached.update(self._waves.rows_of(step, self._facts))
             case TroubleChanged():
                 self._see_trouble(Trouble(step.trouble), step)
             case _:

@@ -5,6 +5,7 @@ Rule 2: scopes pass through the stores' own encoding on their way in, so nothing
 Not here: how a process reaches it, and what goes wrong on the way (connection.py).
 """
 
+from bisect import bisect_right
 from collections.abc import Callable, Sequence
 
 from notbefore.core.history import HistoryRecord
@@ -23,6 +24,8 @@ class Disk:
         self._followers: list[Callable[[], None]] = []
         self.scopes: dict[str, Stored] = {}
         self.documents: dict[tuple[str, str], Document] = {}
+        # Of each kind of document the newest revision.
+        self._newest: dict[str, int] = {}
         self.records: list[StoredRecord] = []
 
     def follow(self, on_commit: Callable[[], None]) -> None:
@@ -61,6 +64,7 @@ class Disk:
         else:
             document = Document(put.kind, put.key, self._revision, self._revision, put.body)
             self.documents[put.kind, put.key] = document
+            self._newest[put.kind] = self._revision
         if record:
             self.records.append(StoredRecord(self._revision, record))
         self._tell(DocumentPut(self._scheduler.now_us, put.process, put.kind, put.key, put.body, record))
@@ -81,8 +85,16 @@ class Disk:
         newer = sorted((s.revision, key) for key, s in self.scopes.items() if s.revision > revision)
         return [self.scopes[key] for _, key in newer[:limit]]
 
+    def documents_after(self, kind: str, revision: int) -> list[Document]:
+        if self._newest.get(kind, 0) <= revision:
+            return []
+        kept = self.documents.items()
+        found = sorted((key, one) for (of, key), one in kept if of == kind and one.revision > revision)
+        return [document for _, document in found]
+
     def history(self, query: HistoryQuery) -> list[StoredRecord]:
-        found = [one for one in self.records if is_between(one, query) and is_asked_for(one.record, query)]
+        later = self.records[bisect_right(self.records, query.after, key=lambda one: one.revision) :]
+        found = [one for one in later if is_between(one, query) and is_asked_for(one.record, query)]
         return found[-query.limit :] if query.newest else found[: query.limit]
 
 

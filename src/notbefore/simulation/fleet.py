@@ -22,6 +22,7 @@ from notbefore.metadata.service import MetadataOptions, MetadataService
 from notbefore.metadata.verdict import ReadDocument, RequestHead
 from notbefore.ports import Evidence, Impact
 from notbefore.runtime.node import Node
+from notbefore.runtime.notifying import Notifying
 from notbefore.runtime.retention import Retention
 from notbefore.runtime.turn import Taken
 from notbefore.simulation.connection import SLOW_US, Connection
@@ -29,11 +30,13 @@ from notbefore.simulation.disk import Disk
 from notbefore.simulation.facts import ProcessFacts
 from notbefore.simulation.hypervisor import Hands
 from notbefore.simulation.machine_clock import MachineClock
+from notbefore.simulation.receivers import Receivers
 from notbefore.simulation.scheduler import SECOND_US, Process, Scheduler, Wake
 from notbefore.simulation.sim_tasks import SimTasks
 from notbefore.simulation.sink import SimSink
 from notbefore.simulation.steps import ClockStepped, ProcessEnded, ProcessLoaded, Step, TroubleChanged
 from notbefore.simulation.trouble import OF_EXECUTORS, Trouble
+from notbefore.stores.codec import ENCODINGS
 
 KEEP_HISTORY_MS = 6 * HOUR_MS
 DEATH_NOTICED_US = 10 * SECOND_US
@@ -57,6 +60,7 @@ class Server:
     polls: Polls
     tokens: TokenBook
     retention: Retention
+    notifying: Notifying
     unanswered: dict[Wake, None] = field(default_factory=dict)
 
 
@@ -79,6 +83,7 @@ class Fleet:
         self._tell = tell
         self.world = Process("world")
         self._died_us: dict[str, int] = {}
+        self._receivers = Receivers(seed, scheduler, tell)
         self._repeat: Callable[[Impact, Evidence | None], None] = lambda _impact, _evidence: None
         self.processes: dict[str, ProcessFacts] = {}
         self.machines: dict[str, Machine] = {}
@@ -111,14 +116,15 @@ class Fleet:
             name, self._scheduler, chance, lambda trouble: trouble in machine.troubles, self._tell, self._repeated
         )
         tasks = SimTasks(self._scheduler, process)
-        node = Node(name, connection, hands, machine.clock, tasks, ids_from(chance))
+        node = Node(name, connection, hands, machine.clock, tasks, ids_from(chance), ENCODINGS)
         service = MetadataService(node, MetadataOptions())
         polls = Polls(service, lambda call: tasks.spawn("soon", done_soon(call)))
         tokens = TokenBook(connection, machine.clock, tasks.lock(), node.ids, "the admin's")
         node.snapshot.on_any_change(tokens.look)
         sink = SimSink(name, self._scheduler, chance, lambda trouble: trouble in machine.troubles, self._tell)
         retention = Retention(name, connection, sink, node.snapshot, machine.clock, tasks, KEEP_HISTORY_MS)
-        machine.server = Server(process, facts, connection, node, service, polls, tokens, retention)
+        notifying = Notifying(name, connection, node.snapshot, machine.clock, tasks, chance.random)
+        machine.server = Server(process, facts, connection, node, service, polls, tokens, retention, notifying)
         self._judge_calm(machine)
         self._scheduler.spawn(process, "start", self._begin(machine, machine.server))
 
@@ -281,6 +287,8 @@ class Fleet:
         try:
             await server.node.start()
             await server.tokens.look()
+            suffers = machine.troubles.__contains__
+            await server.notifying.start(self._receivers.targets_for(server.facts.name, suffers, machine.chance))
         except Refusal as refusal:
             why = f"could not start: {refusal.message}"
             self._scheduler.after(0, lambda: self._if_still(machine, server, why))

@@ -60,6 +60,9 @@ class MachineClock:
     async def rest(self, seconds: float) -> None:
         await self._scheduler.sleep(round(seconds * SECOND_US))
 
+    async def rest_until(self, seconds: float | None, signal: Signal) -> None:
+        await signal.rung(seconds)
+
     def step(self, by_ms: int) -> None:
         self._wall_offset_us += by_ms * MS_US
         for sleeper in self._waiting:

@@ -12,7 +12,6 @@ from typing import Any
 from notbefore.core.errors import Refusal, StoreUnavailable
 from notbefore.core.kinds import MAINTENANCE_TYPES, EventType, Eviction, Kind, Listening, Policy
 from notbefore.core.model import Actor, ActorKind, Event, Scope, Vm
-from notbefore.core.operations import OPERATIONS
 from notbefore.core.requests import (
     ApproveEvents,
     CancelEvent,
@@ -27,6 +26,7 @@ from notbefore.core.requests import (
     Request,
 )
 from notbefore.core.scope_settings import ScopeSettings
+from notbefore.core.vm_operations import VM_OPERATIONS
 from notbefore.ports import Evidence, Impact
 from notbefore.runtime.turn import Taken
 from notbefore.simulation.disk import Disk
@@ -129,12 +129,12 @@ class Operators:
     def _vms(self, name: str, chance: Random) -> tuple[Vm, ...]:
         """Where the VMs are: mostly as always, sometimes laid out anew."""
         layout = Random(f"{name}/{chance.choice((0, 0, 0, 1))}")
-        domains, hosts = layout.choice((1, 2, 3)), layout.choice((1, 2, 3))
+        domains, hosts = layout.choice((1, 2, 3)), layout.choice(((), HOSTS[:1], HOSTS[:2], HOSTS[:2], HOSTS))
         return tuple(
             Vm(
                 vm,
                 n % domains,
-                host=("", *HOSTS)[(n // 2) % hosts],
+                host=hosts[(n // 2) % len(hosts)] if hosts else "",
                 addresses=(address_of(self._plan, name, n),),
                 spot=layout.random() < 0.7,
             )
@@ -169,7 +169,7 @@ class Operators:
     def operate(self, scope: str, chance: Random) -> Request:
         return OperateVm(
             **self._asking(scope, chance),
-            operation=chance.choice(("restart", *OPERATIONS)),
+            operation=chance.choice(("restart", *VM_OPERATIONS)),
             vm=self._some_vm(scope, chance),
             not_before_ms=self._some_not_before(chance),
             duration_s=chance.choice((None, 0, 9)),

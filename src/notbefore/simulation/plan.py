@@ -33,6 +33,15 @@ OPERATOR_WORDS = {
 }
 KEEPER_WORDS = {"declare_host": 2, "remove_host": 1, "create_token": 2, "revoke_token": 2, "show_token": 1}
 KEEPERS = "keepers"
+MAINTAINER_WORDS = {
+    "maintain_host": 5,
+    "begin_rollout": 4,
+    "cancel_operation": 2,
+    "pause_rollout": 1,
+    "resume_rollout": 2,
+    "cancel_rollout": 1,
+}
+MAINTAINERS = "maintainers"
 TROUBLES = {
     **dict.fromkeys(Trouble, 2),
     Trouble.CRASH: 3,
@@ -88,10 +97,12 @@ def episode(chance: Random, end_us: int, scopes: Sequence[str], machines: Sequen
     when = some_time(chance, begin_us)
     words = chance.choices(*weighed(OPERATOR_WORDS), k=chance.choice((1, 2, 2, 3, 4, 5)))
     kept = chance.choices(*weighed(KEEPER_WORDS), k=chance.choice((0, 1, 1, 2)))
+    maintained = chance.choices(*weighed(MAINTAINER_WORDS), k=chance.choice((0, 0, 0, 1)))
     troubles = chance.choices(*weighed(TROUBLES), k=chance.choice(TROUBLES_PER_EPISODE))
     return [
         *((when(), word, favourite if chance.random() < 0.8 else chance.choice(scopes)) for word in words),
         *((when(), word, KEEPERS) for word in kept),
+        *((when(), word, MAINTAINERS) for word in maintained),
         *((when(), trouble, chance.choice(machines)) for trouble in troubles),
     ]
 

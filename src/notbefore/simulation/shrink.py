@@ -8,7 +8,7 @@ Rule 2: a limited number of runs, so that a hard case ends with the smallest sto
 from collections.abc import Callable, Sequence
 
 from notbefore.simulation.laws.law import Violation
-from notbefore.simulation.plan import KEEPERS, Act, planned
+from notbefore.simulation.plan import KEEPERS, MAINTAINERS, Act, planned
 from notbefore.simulation.world import World
 
 RUNS_MAX = 200
@@ -48,7 +48,8 @@ class Shrinking:
         groups: tuple[Callable[[Act], bool], ...] = (
             lambda act: act.whom.casefold() in scopes - {self._scope},
             lambda act: act.whom == KEEPERS,
-            lambda act: act.whom.casefold() not in {*scopes, KEEPERS},
+            lambda act: act.whom == MAINTAINERS,
+            lambda act: act.whom.casefold() not in {*scopes, KEEPERS, MAINTAINERS},
         )
         for goes in groups:
             rest = [act for act in kept if not goes(act)]

@@ -26,6 +26,9 @@ class SimTasks:
     def signal(self) -> "SimSignal":
         return SimSignal(self._scheduler)
 
+    def signal_aside(self) -> "SimSignal":
+        return SimSignal(self._scheduler)
+
     def lock(self) -> AbstractAsyncContextManager[None]:
         return SimLock(self._scheduler)
 

@@ -10,6 +10,7 @@ from notbefore.core.draft import Answer
 from notbefore.core.errors import Refusal
 from notbefore.core.history import HistoryRecord
 from notbefore.core.model import Scope
+from notbefore.core.news import Gap, News
 from notbefore.core.requests import Request
 from notbefore.metadata.answers import HttpAnswer
 from notbefore.metadata.verdict import RequestHead
@@ -61,12 +62,41 @@ class HistoryRetired(Step):
 
 
 @dataclass(frozen=True, slots=True)
+class NewsArrived(Step):
+    """A target has got it; whether the process hears so is another matter. `again`: it had got it before."""
+
+    process: str
+    target: str
+    news: News | Gap
+    again: bool
+
+
+@dataclass(frozen=True, slots=True)
+class NewsRefused(Step):
+    """A target does not want it."""
+
+    process: str
+    target: str
+    news: News | Gap
+
+
+@dataclass(frozen=True, slots=True)
 class HandAnswered(Step):
     """What an operator's word on hosts and tokens came to; None when it was done."""
 
     process: str
     word: str
     name: str
+    refusal: Refusal | None
+
+
+@dataclass(frozen=True, slots=True)
+class MaintainerAnswered(Step):
+    """What an operator's word on an operation or rollout came to; None when it was done."""
+
+    process: str
+    word: str
+    key: str
     refusal: Refusal | None
 
 

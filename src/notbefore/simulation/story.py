@@ -23,6 +23,9 @@ from notbefore.simulation.steps import (
     HistoryRetired,
     ImpactBegan,
     ImpactOver,
+    MaintainerAnswered,
+    NewsArrived,
+    NewsRefused,
     OperatorAnswered,
     ProcessEnded,
     ProcessLoaded,
@@ -116,11 +119,16 @@ def impact_over(step: ImpactOver) -> str:
 
 def document_put(step: DocumentPut) -> str:
     put = f"puts {crc32(step.body):08x}" if step.body is not None else "removes it"
-    return f"{step.process} {put}: {step.kind} {step.key}"
+    told = "; ".join(f"{change.what}: {change.why}" for change in step.record.changes) if step.record else ""
+    return f"{step.process} {put}: {step.kind} {step.key} {told}".rstrip()
 
 
 def hand_answered(step: HandAnswered) -> str:
     return f"{step.process} answers {step.word} {step.name}: {step.refusal.code if step.refusal else 'done'}"
+
+
+def maintainer_answered(step: MaintainerAnswered) -> str:
+    return f"{step.process} answers {step.word} {step.key}: {step.refusal.code if step.refusal else 'done'}"
 
 
 WORDS: Mapping[type[Step], Callable[[Any], tuple[str, str]]] = {
@@ -128,7 +136,10 @@ WORDS: Mapping[type[Step], Callable[[Any], tuple[str, str]]] = {
     DocumentPut: lambda step: (EVERYBODY, document_put(step)),
     HistoryKept: lambda step: (EVERYBODY, f"{step.process} keeps {len(step.records)} records in the sink"),
     HistoryRetired: lambda step: (EVERYBODY, f"{step.process} retires {len(step.records)} records"),
+    NewsArrived: lambda step: (EVERYBODY, f"{step.process} tells {step.target} {step.news.id[:8]}"),
+    NewsRefused: lambda step: (EVERYBODY, f"{step.target} refuses {step.news.id[:8]} of {step.process}"),
     HandAnswered: lambda step: (EVERYBODY, hand_answered(step)),
+    MaintainerAnswered: lambda step: (EVERYBODY, maintainer_answered(step)),
     TokenShown: lambda step: (
         EVERYBODY,
         f"{step.process}: the token {step.name} opens {'it' if step.opens else 'nothing'}",

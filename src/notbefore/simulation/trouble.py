@@ -20,13 +20,14 @@ class Trouble(StrEnum):
     STALL = "process stalls"
     STEP_FORWARD = "clock steps forward"
     STEP_BACK = "clock steps back"
-    # -- What a process drives: executors, and the sink of its history.
+    # -- What a process drives: executors, the sink of its history, the receivers of its news.
     SLOW_EXECUTOR = "slow executor"
     FAILING_EXECUTOR = "failing executor"
     LYING_EXECUTOR = "lying executor"
     BREAKING_EXECUTOR = "executor breaks down"
     ANSWERING_TWICE = "executor answers twice"
     SINK_AWAY = "sink away"
+    RECEIVER_AWAY = "receiver of news unwell"
     # -- The network between a VM and a process.
     ANSWER_LOST = "answer to a VM lost"
 
@@ -52,5 +53,6 @@ OF_EXECUTORS = frozenset(
         Trouble.BREAKING_EXECUTOR,
         Trouble.ANSWERING_TWICE,
         Trouble.SINK_AWAY,
+        Trouble.RECEIVER_AWAY,
     }
 )

@@ -24,8 +24,9 @@ from notbefore.simulation.guests import Guest
 from notbefore.simulation.keepers import Keepers
 from notbefore.simulation.laws.all import all_laws
 from notbefore.simulation.laws.law import Violation
+from notbefore.simulation.maintainers import Maintainers
 from notbefore.simulation.operators import Operators, address_of, vm_names
-from notbefore.simulation.plan import HOUR_US, KEEPERS, Act, Plan, planned
+from notbefore.simulation.plan import HOUR_US, KEEPERS, MAINTAINERS, Act, Plan, planned
 from notbefore.simulation.scheduler import MS_US, SECOND_US, Scheduler
 from notbefore.simulation.steps import Committed, Ended, Step, TroubleChanged
 from notbefore.simulation.story import Story
@@ -62,13 +63,14 @@ class World:
         self.hours = hours
         self.plan = plan or planned(seed, hours, nodes)
         self.story = Story()
-        self.coverage = Coverage()
+        self.coverage = Coverage(self)
         self._laws = all_laws()
         self._scheduler = Scheduler(Random(f"{seed}/order"))
         self._disk = Disk(self._scheduler, self.happen)
         self._fleet = Fleet(nodes, str(seed), self._scheduler, self._disk, self.happen)
         self._operators = Operators(self.plan, self._scheduler, self._fleet, self._disk, self.happen)
         self._keepers = Keepers(self._scheduler, self._fleet, self.happen)
+        self._maintainers = Maintainers(self.plan, self._scheduler, self._fleet, self._disk, self.happen)
         self._addresses = Addresses()
         self._guests = self._made_guests()
 
@@ -166,7 +168,10 @@ class World:
         self._fleet.end_all_troubles()
         for _ in range(QUIET_HOURS_MAX * 6):
             self._scheduler.run_until(self._scheduler.now_us + HOUR_US // 6)
-            if not any(stored.scope.events for stored in self._disk.scopes.values()):
+            if (
+                not any(stored.scope.events for stored in self._disk.scopes.values())
+                and self._maintainers.all_is_done()
+            ):
                 break
         for guests in self._guests.values():
             for guest in guests:
@@ -205,6 +210,9 @@ class World:
         elif act.whom == KEEPERS:
             self.coverage.note(f"operator {act.word}")
             self._scheduler.spawn(self._fleet.world, act.word, self._keepers.carry_out(act))
+        elif act.whom == MAINTAINERS:
+            self.coverage.note(f"operator {act.word}")
+            self._scheduler.spawn(self._fleet.world, act.word, self._maintainers.carry_out(act))
         else:
             self.coverage.note(f"operator {act.word}")
             self._scheduler.spawn(self._fleet.world, act.word, self._operators.carry_out(act))
@@ -222,6 +230,8 @@ class World:
         return self._scheduler.now_us + max(0, away_us)
 
     def _befall(self, machine: Machine, trouble: Trouble, chance: Random) -> None:
+        if self._scheduler.now_us >= round(self.hours * HOUR_US):
+            return
         # Now and then for seconds only; with executors long enough that they are given up on.
         unit_us = 4 * SECOND_US if trouble in OF_EXECUTORS else chance.choice((SECOND_US, SECOND_US // 20))
         lasts_us = chance.randrange(*LASTS_S) * unit_us

@@ -7,13 +7,16 @@ Rule 3: a scope stays small enough for every store, and says so when it would no
 Not here: checksums, versions and where the bytes go (each store), JSON for VMs and operators (wire/, control/).
 """
 
-from typing import Final
+from typing import Final, Generic
 
 import msgspec
 
 from notbefore.core.errors import ScopeTooLarge
 from notbefore.core.history import HistoryRecord
 from notbefore.core.model import Scope
+from notbefore.core.operation import Operation
+from notbefore.core.rollout import Rollout
+from notbefore.ports import Encodings, Value
 
 # Small enough for one etcd transaction (1.5 MiB) together with its history record.
 SCOPE_BODY_MAX_BYTES: Final = 512 * 1024
@@ -43,6 +46,25 @@ def decode_scope(body: bytes) -> Scope:
         return _scopes.decode(body)
     except msgspec.MsgspecError as error:
         raise BodyUnreadable(str(error)) from error
+
+
+class JsonEncoding(Generic[Value]):
+    """One type's values as documents."""
+
+    def __init__(self, of: type[Value]) -> None:
+        self._decoder = msgspec.json.Decoder(of)
+
+    def encode(self, value: Value) -> bytes:
+        return _encoder.encode(value)
+
+    def decode(self, body: bytes) -> Value:
+        try:
+            return self._decoder.decode(body)
+        except msgspec.MsgspecError as error:
+            raise BodyUnreadable(str(error)) from error
+
+
+ENCODINGS: Final = Encodings(JsonEncoding(Operation), JsonEncoding(Rollout))
 
 
 def encode_record(record: HistoryRecord) -> bytes:

@@ -62,15 +62,17 @@ class MeasuredStore:
         count_record(self._meters, record)
         return stored
 
-    async def documents(self, kind: str) -> Sequence[Document]:
+    async def documents(self, kind: str, after: int = 0) -> Sequence[Document]:
         with self._timed("documents"):
-            return await self._store.documents(kind)
+            return await self._store.documents(kind, after)
 
     async def put_document(
         self, kind: str, key: str, body: bytes | None, expected_version: int, record: HistoryRecord | None
     ) -> Document | None:
         with self._timed("put_document"):
-            return await self._store.put_document(kind, key, body, expected_version, record)
+            document = await self._store.put_document(kind, key, body, expected_version, record)
+        count_record(self._meters, record)
+        return document
 
     async def changes_after(self, revision: int, limit: int) -> Sequence[Stored]:
         self.visible.look()

@@ -14,6 +14,8 @@ from prometheus_client.metrics_core import Metric
 
 from notbefore.core.kinds import ENDED, EventType
 from notbefore.core.lifecycle import Happening
+from notbefore.core.operation import ENDED_OPERATION
+from notbefore.core.rollout import ENDED_ROLLOUT
 
 REASONS = {
     Happening.APPROVED: "approved",
@@ -39,8 +41,34 @@ TYPES = tuple(EventType)
 Instrument = TypeVar("Instrument", bound=MetricWrapperBase)
 
 
-class Meters:
+class MaintenanceMeters:
+    """Of operations and rollouts."""
+
     def __init__(self) -> None:
+        self.waves = counter(
+            "notbefore_waves",
+            "Waves of operations that were announced: at most one update domain of each scope, with one NotBefore.",
+        )
+        self.gates = counter(
+            "notbefore_gates_opened",
+            "Waves whose events were all released, so that none had to wait for its NotBefore.",
+        )
+        self.operations_ended = counter(
+            "notbefore_operations_ended",
+            "Operations that ended, by outcome. Failed: an impact of theirs did.",
+            outcome=ENDED_OPERATION,
+        )
+        self.rollouts_ended = counter(
+            "notbefore_rollouts_ended", "Rollouts that ended, by outcome.", outcome=ENDED_ROLLOUT
+        )
+        self.rollouts_halted = counter(
+            "notbefore_rollouts_halted", "Times that a rollout halted itself because impacts failed."
+        )
+
+
+class Meters(MaintenanceMeters):
+    def __init__(self) -> None:
+        super().__init__()
         self.started = counter(
             "notbefore_events_started",
             "Events that started, by type and by what released them. notice_ended: nobody approved in time;"

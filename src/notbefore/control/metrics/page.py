@@ -12,18 +12,23 @@ from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 
 from notbefore.control.metrics.fleet import Fleet
+from notbefore.control.metrics.maintenance import maintenance_of
 from notbefore.control.metrics.measured_executor import MeasuredExecutor
 from notbefore.control.metrics.measured_store import MeasuredStore
 from notbefore.control.metrics.meters import Meters
 from notbefore.control.metrics.scrape import (
     ControlRequests,
     DataPlane,
+    Delivering,
+    OpenStreams,
     build_of,
     connections_of,
     fleet_of,
     health_of,
     long_polls_of,
+    news_of,
     requests_of,
+    streams_of,
 )
 from notbefore.ports import Clock, Executor, Store
 from notbefore.runtime.node import Node
@@ -41,6 +46,8 @@ class Metrics(Collector):
         self._store: MeasuredStore | None = None
         self._node: Node | None = None
         self._data_plane: DataPlane | None = None
+        self._notifying: Delivering | None = None
+        self._streams: OpenStreams | None = None
         self._registry = CollectorRegistry()
         for collector in (ProcessCollector, PlatformCollector, GCCollector):
             collector(registry=self._registry)
@@ -63,6 +70,12 @@ class Metrics(Collector):
     def watch_data_plane(self, data_plane: DataPlane) -> None:
         self._data_plane = data_plane
 
+    def watch_notifying(self, notifying: Delivering) -> None:
+        self._notifying = notifying
+
+    def watch_streams(self, streams: OpenStreams) -> None:
+        self._streams = streams
+
     def describe(self) -> Iterator[Metric]:
         """Nothing beforehand: the registry would else collect once to learn the names."""
         return iter(())
@@ -73,8 +86,13 @@ class Metrics(Collector):
         if self._data_plane:
             yield from connections_of(self._data_plane)
             yield from long_polls_of(self._data_plane)
+        if self._streams:
+            yield from streams_of(self._streams)
+        if self._node and self._notifying:
+            yield from news_of(self._notifying, self._node.clock.now().wall_ms)
         if self._node:
             yield from fleet_of(self._fleet, self._node.clock.now().wall_ms)
+            yield from maintenance_of(self._node)
             if self._store:
                 yield from health_of(self._node, self._store)
         yield from self._meters.collect()

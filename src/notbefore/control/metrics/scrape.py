@@ -13,6 +13,8 @@ from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamil
 from notbefore import __version__
 from notbefore.control.metrics.fleet import Fleet
 from notbefore.control.metrics.measured_store import MeasuredStore
+from notbefore.core.times import SECOND_MS
+from notbefore.runtime.delivery import Delivery
 from notbefore.runtime.node import Node
 
 Key = TypeVar("Key", bound=tuple[str, ...])
@@ -35,6 +37,20 @@ class DataPlane(Protocol):
     def polls_ended(self) -> Mapping[str, int]: ...
     def requests(self) -> Iterable[tuple[str, str, int, int]]:
         """Method, route, status, how many."""
+
+
+class Delivering(Protocol):
+    """Who is told of history, by the name of each target."""
+
+    @property
+    def deliveries(self) -> Mapping[str, Delivery]: ...
+
+
+class OpenStreams(Protocol):
+    @property
+    def open(self) -> int: ...
+    @property
+    def cut_off(self) -> int: ...
 
 
 class ControlRequests:
@@ -85,6 +101,42 @@ def connections_of(data_plane: DataPlane) -> Iterator[Metric]:
         "Connections answered 503 at once because their caller, or all callers, had too many open.",
         data_plane.connections_refused,
     )
+
+
+def streams_of(streams: OpenStreams) -> Iterator[Metric]:
+    yield GaugeMetricFamily("notbefore_streams", "Open streams of history (/v1/stream).", streams.open)
+    yield CounterMetricFamily(
+        "notbefore_streams_cut_off",
+        "Streams that were ended because their reader took nothing for too long. It is told so when it resumes.",
+        streams.cut_off,
+    )
+
+
+def news_of(notifying: Delivering, now_ms: int) -> Iterator[Metric]:
+    targets = ("target",)
+    behind = GaugeMetricFamily(
+        "notbefore_notify_lag_records",
+        "Changes that a target has not got yet, as counted by the server that delivers to it; 0 on the others.",
+        labels=targets,
+    )
+    late = GaugeMetricFamily(
+        "notbefore_notify_lag_seconds",
+        "Age, on the server's clock, of the oldest change that a target has not got yet.",
+        labels=targets,
+    )
+    tries = CounterMetricFamily(
+        "notbefore_notify_deliveries",
+        "Tries to tell a target of a change. told: it has it; failed: it is tried again; given_up: it was refused too"
+        " often and is lost to that target.",
+        labels=("target", "outcome"),
+    )
+    for name, delivery in notifying.deliveries.items():
+        lag = delivery.lag
+        behind.add_metric((name,), lag.news)
+        late.add_metric((name,), max(0, now_ms - lag.since_ms) / SECOND_MS if lag.since_ms is not None else 0)
+        for outcome, count in delivery.outcomes.items():
+            tries.add_metric((name, outcome), count)
+    yield from (behind, late, tries)
 
 
 def long_polls_of(data_plane: DataPlane) -> Iterator[Metric]:

@@ -4,13 +4,14 @@ Rule 1: pure, and from the same functions that decide (approval.py, domains.py),
 Rule 2: each entry of `released_by` is enough by itself. Commands stand in `backticks`; what begins with "the clock"
 needs nobody.
 Rule 3: the sentence that an event shows as `waiting_for` is the one in its explanation.
-Files: explanation (the value), queueing, notice, impact, ending: a status each.
+Files: explanation (the value), queueing, notice, impact, ending: a status each; gate: an approved event of a wave.
 """
 
 from collections.abc import Sequence
 
 from notbefore.core.explain.ending import why_over
 from notbefore.core.explain.explanation import Explanation, Rule, Told
+from notbefore.core.explain.gate import UNKNOWN, Behind, WaveMate
 from notbefore.core.explain.impact import sentence_of_started, why_started
 from notbefore.core.explain.notice import sentence_of_scheduled, why_scheduled
 from notbefore.core.explain.queueing import sentence_of_queued, why_queued
@@ -19,13 +20,18 @@ from notbefore.core.model import Event, Scope
 from notbefore.core.times import Moment
 
 
-def explain(scope: Scope, event: Event, now: Moment, story: Sequence[Told] = ()) -> Explanation:
-    """`story` is what history tells of the event, in order; without it an explanation is only shorter."""
+def explain(
+    scope: Scope, event: Event, now: Moment, story: Sequence[Told] = (), behind: Behind = UNKNOWN
+) -> Explanation:
+    """`story` is what history tells of the event, in order; without it an explanation is only shorter.
+
+    `behind` are the others of its wave, as far as whoever asks may know them.
+    """
     match event.status:
         case Status.QUEUED:
             return why_queued(scope, event, now)
         case Status.SCHEDULED:
-            return why_scheduled(scope, event, now)
+            return why_scheduled(scope, event, now, behind)
         case Status.STARTED:
             return why_started(scope, event, now, story)
         case _:
@@ -45,4 +51,4 @@ def waiting_for(scope: Scope, event: Event, now: Moment) -> str:
             return why_over(scope.name, event).waiting_for
 
 
-__all__ = ["Explanation", "Rule", "Told", "explain", "waiting_for", "why_over"]
+__all__ = ["UNKNOWN", "Behind", "Explanation", "Rule", "Told", "WaveMate", "explain", "waiting_for", "why_over"]

@@ -18,6 +18,7 @@ class Rule(StrEnum):
     POLICY_ALL = "policy all"
     POLICY_LEADER = "policy leader"
     COUPLING = "coupling"
+    GATE = "gate"
     QUEUE = "queue"
     RECOVERY = "recovery"
     DEADLINE = "deadline"

@@ -18,6 +18,15 @@ from notbefore.core.explain.explanation import (
     kept_at_ms,
     listed,
 )
+from notbefore.core.explain.gate import (
+    Behind,
+    is_behind_gate,
+    rest_of_wave,
+    sentence_of_gated,
+    whom,
+    why_gated,
+    words_on,
+)
 from notbefore.core.kinds import Policy, VmState
 from notbefore.core.listening import has_asked_lately
 from notbefore.core.model import ActorKind, Event, Scope, name_key
@@ -32,16 +41,20 @@ MEANINGS = {
 }
 
 
-def why_scheduled(scope: Scope, event: Event, now: Moment) -> Explanation:
-    if not releasing_approval(scope, event):
-        return _unapproved(scope, event, now)
+def why_scheduled(scope: Scope, event: Event, now: Moment, behind: Behind) -> Explanation:
+    if event.release and is_behind_gate(event):
+        return why_gated(scope, event, now, behind)
+    if not (event.release or releasing_approval(scope, event)):
+        return _unapproved(scope, event, now, behind)
     holding = tuple(terminates_holding(scope, event, now))
     return _held(scope, event, holding, now) if holding else _about_to_start(scope, event, now)
 
 
 def sentence_of_scheduled(scope: Scope, event: Event, now: Moment) -> str:
     """The one in its explanation, without the rest: a list of events has many of them."""
-    if not releasing_approval(scope, event):
+    if event.release and is_behind_gate(event):
+        return sentence_of_gated(event, now)
+    if not (event.release or releasing_approval(scope, event)):
         return _unapproved_sentence(scope, event, now)
     holding = tuple(terminates_holding(scope, event, now))
     return _held_sentence(event, holding, now) if holding else ABOUT_TO_START
@@ -54,7 +67,7 @@ def _unapproved_sentence(scope: Scope, event: Event, now: Moment) -> str:
     return f"{whom}{iso(_deadline_ms(event, now))}{really}"
 
 
-def _unapproved(scope: Scope, event: Event, now: Moment) -> Explanation:
+def _unapproved(scope: Scope, event: Event, now: Moment, behind: Behind) -> Explanation:
     policy = scope.settings.policy_for(event.type)
     by_policy = can_be_spoken_for(scope, event) and not _is_past(event, now)
     until_ms = _deadline_ms(event, now)
@@ -71,17 +84,28 @@ def _unapproved(scope: Scope, event: Event, now: Moment) -> Explanation:
             *_silent(scope, event, policy),
             *_nobody_asks(scope, now),
             *((f"Approved, it would still wait for {_named(together[1:])}, as early.",) if together[1:] else ()),
+            *_gate_after(event, behind),
             *(both_hands(event.notice, now) if event.notice else ()),
             "Silence stops nothing: its deadline starts it.",
         ),
         waits_on=_speakers(scope, event) if by_policy else ("the clock",),
         until_ms=until_ms,
-        released_by=(
-            *_vms_words(scope, together),
-            f"{command('approve', together)}, an operator's word",
-            by_the_clock(until_ms, "starts"),
-        ),
+        released_by=(*_words(scope, together, behind), by_the_clock(until_ms, "starts")),
     )
+
+
+def _gate_after(event: Event, behind: Behind) -> tuple[str, ...]:
+    """What is still to come for an event of a wave once it is approved."""
+    if not is_behind_gate(event) or not (behind.mates or behind.hidden):
+        return ()
+    return (f"Approved, it would still wait for {rest_of_wave(event)}.", *whom(behind))
+
+
+def _words(scope: Scope, together: Sequence[Event], behind: Behind) -> tuple[str, ...]:
+    """Whose word would start it, besides the clock's."""
+    if is_behind_gate(together[0]) and (behind.mates or behind.hidden):
+        return words_on(behind, [event.id for event in together])
+    return (*_vms_words(scope, together), f"{command('approve', together)}, an operator's word")
 
 
 def can_be_spoken_for(scope: Scope, event: Event) -> bool:

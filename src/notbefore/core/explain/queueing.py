@@ -7,11 +7,11 @@ over; whatever of this is missing is named.
 from collections.abc import Sequence
 from itertools import islice
 
-from notbefore.core.domains import is_planned_platform
+from notbefore.core.domains import is_planned_platform, rest_after_s
 from notbefore.core.explain.explanation import Explanation, Rule, both_hands, by_the_clock, command, ids_of, kept_at_ms
 from notbefore.core.kinds import Status
 from notbefore.core.model import Event, Recovery, Scope
-from notbefore.core.times import Moment, iso
+from notbefore.core.times import SECOND_MS, Moment, iso
 
 # How many update domains and events a sentence names; the explanation has them all.
 FEW = 3
@@ -64,9 +64,8 @@ def rest_before(scope: Scope, event: Event, now: Moment) -> Recovery | None:
 def _behind(scope: Scope, event: Event, before: Sequence[Event], rest: Recovery | None, now: Moment) -> Explanation:
     because = f"Of a scope one update domain at a time is maintained, and this event is of {event.update_domain}."
     # Only an update domain that was touched rests: none does when those that are Scheduled are cancelled.
-    any_started = any(e.status is Status.STARTED for e in before)
-    rest_then = _rest_to_come(scope, rest, now, touched=any_started)
-    rest_after_all = _rest_to_come(scope, rest, now, touched=True)
+    rest_then = _rest_to_come(scope, rest, now, [e for e in before if e.status is Status.STARTED])
+    rest_after_all = _rest_to_come(scope, rest, now, before)
     return Explanation(
         event,
         scope.name,
@@ -82,9 +81,11 @@ def _behind(scope: Scope, event: Event, before: Sequence[Event], rest: Recovery 
     )
 
 
-def _rest_to_come(scope: Scope, rest: Recovery | None, now: Moment, *, touched: bool) -> str:
-    if touched and scope.settings.recovery_s:
-        return f", and then a rest of {scope.settings.recovery_s} s (recovery_s)"
+def _rest_to_come(scope: Scope, rest: Recovery | None, now: Moment, touched: Sequence[Event]) -> str:
+    """The longest: the scope's own, that of an operation's event, or what is owed already."""
+    rest_s = max((rest_after_s(scope, event) for event in touched), default=0)
+    if rest_s * SECOND_MS > (rest.span.remaining_ms(now) if rest else 0):
+        return f", and then a rest of {rest_s} s (recovery_s)"
     if rest:
         return f", and then the rest of update domain {rest.update_domain} until {iso(kept_at_ms(rest.span, now))}"
     return ""

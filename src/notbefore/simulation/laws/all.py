@@ -13,17 +13,25 @@ from notbefore.simulation.laws.law import Law
 from notbefore.simulation.laws.ledger import Ledger
 from notbefore.simulation.laws.listening import ListeningScopes
 from notbefore.simulation.laws.liveness import Liveness
+from notbefore.simulation.laws.news import NewsOfHistory
 from notbefore.simulation.laws.notice import Notice
+from notbefore.simulation.laws.operations import OperationsKept
+from notbefore.simulation.laws.progress import Progress
 from notbefore.simulation.laws.rate import Rate
 from notbefore.simulation.laws.retention import Retention
+from notbefore.simulation.laws.rollout_limits import RolloutLimits
+from notbefore.simulation.laws.rollouts import RolloutCourse
 from notbefore.simulation.laws.starts import Starts
 from notbefore.simulation.laws.streams import Streams
 from notbefore.simulation.laws.turns import Turns
 from notbefore.simulation.laws.waiting import Waiting
+from notbefore.simulation.laws.wave_book import WaveBook
+from notbefore.simulation.laws.waves import Waves
 
 
 def all_laws() -> tuple[Law, ...]:
     ledger = Ledger()
+    book = WaveBook(ledger)
     return (
         History(ledger),
         Incarnation(ledger),
@@ -41,6 +49,12 @@ def all_laws() -> tuple[Law, ...]:
         Rate(ledger),
         Liveness(ledger),
         Turns(ledger),
+        Waves(book),
+        OperationsKept(book),
+        RolloutCourse(book),
+        RolloutLimits(book),
+        Progress(book),
         Retention(),
         Keeping(),
+        NewsOfHistory(),
     )

@@ -2,7 +2,8 @@
 
 Rule 1: after a 200 every id names an event of the VM's own scope that has the VM's word, has Started, or is gone.
 Rule 2: words are added to a Scheduled event, by VMs of its scope or operators, and never taken back.
-Rule 3: what is released starts in that commit, unless a coupled Terminate holds it.
+Rule 3: what is released starts in that commit, unless a coupled Terminate holds it, or the gate of its wave: then that
+it is released is noted in that commit.
 Rule 4: a request with an id that was never the scope's, or with a bad body, is not answered 200.
 Rule 5: a VM's word is its own: it sent a request that names the event, to a process that has not refused that request.
 One that was answered 503, or whose process ended, may still be heard: its write was on the way.
@@ -124,8 +125,12 @@ class Approvals:
                 raise self._broken(f"it has the word of {approval.by}, who did not give it", step, move)
 
     def _judge_waiting(self, step: Committed, event: Event) -> None:
-        if is_released(step.after.settings, event) and not holding_terminate(step.after, event):
+        if not is_released(step.after.settings, event) or holding_terminate(step.after, event):
+            return
+        if event.gate is None or event.gate.open:
             raise Violation("§3.2", f"{event.id}: released and not Started", step.after.key, event.id)
+        if event.release is None:
+            raise Violation("§3.4", f"{event.id}: approved, and not released", step.after.key, event.id)
 
     def _broken(self, sentence: str, step: Committed, move: Move) -> Violation:
         return Violation(self.code, f"{move.id}: {sentence}", step.after.key, move.id)

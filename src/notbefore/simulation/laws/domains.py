@@ -44,6 +44,8 @@ class Domains:
         if not isinstance(step, Committed):
             return
         commit = self._ledger.read(step)
+        if step.after.removed:
+            self._rests.pop(commit.key, None)
         if not commit.moves and not commit.vms_changed:
             return
         for move in commit.moves:
@@ -96,12 +98,11 @@ class Domains:
         at_ms = step.record.at_ms if step.record else 0
         for move in commit.moves:
             if move.after is None and move.before and move.was is Status.STARTED and is_planned(move.before):
-                until_ms = at_ms + step.after.settings.recovery_s * SECOND_MS
+                until_ms = at_ms + rest_s_after(step.after, move.before) * SECOND_MS
                 rest = Rest(move.before.update_domain, until_ms, step.process, step.decided_us)
-                self._rests[commit.key] = rest
+                self._rests[commit.key] = longer(rest, self._rests.get(commit.key))
         owed = self._rests.get(commit.key)
         if step.after.removed or owed is None:
-            self._rests.pop(commit.key, None)
             return
         for move in commit.moves:
             if not enters(move) or move.after is None or move.after.update_domain == owed.update_domain:
@@ -119,6 +120,17 @@ class Domains:
 
     def _broken(self, sentence: str, scope: Scope, event: Event) -> Violation:
         return Violation(self.code, f"{event.id}: {sentence}", scope.key, event.id)
+
+
+def rest_s_after(scope: Scope, event: Event) -> int:
+    """What its domain is owed: by the scope's setting, or by the rollout that the event is of."""
+    return max(scope.settings.recovery_s, event.recovery_s)
+
+
+def longer(rest: Rest, owed: Rest | None) -> Rest:
+    """Of two rests of one domain, told on one wall, the longer is owed."""
+    same = owed is not None and (owed.update_domain, owed.process) == (rest.update_domain, rest.process)
+    return owed if owed and same and owed.until_ms > rest.until_ms else rest
 
 
 def is_planned(event: Event) -> bool:

@@ -61,6 +61,8 @@ class Starts:
                     event.notice.until_ms,
                     event.visible_since_ms or 0,
                 )
+            if move.after and move.after.release != (move.before.release if move.before else None):
+                self._judge_release(step, move, move.after)
             if move.starts and move.after:
                 self._judge_start(step, move, move.after, facts)
             if move.after is None:
@@ -90,8 +92,15 @@ class Starts:
             case unheard_of:
                 raise self._broken(f"'{unheard_of}' is no cause to start", step, event)
 
-    def _judge_approval(self, step: Committed, event: Event) -> None:
+    def _judge_release(self, step: Committed, move: Move, event: Event) -> None:
+        """An event of a wave that may start before its wave may is released, once, and stays so."""
+        if event.gate is None or (move.before and move.before.release):
+            raise self._broken("it was released and is of no wave, or was before", step, event)
         if not is_released(step.after.settings, event):
+            raise self._broken("it was released and those who have to speak have not", step, event)
+
+    def _judge_approval(self, step: Committed, event: Event) -> None:
+        if event.release is None and not is_released(step.after.settings, event):
             raise self._broken("it started as approved and those who have to speak have not", step, event)
         holding = holding_terminate(step.after, event)
         if holding:

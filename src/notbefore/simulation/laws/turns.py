@@ -13,7 +13,7 @@ from typing import ClassVar, NamedTuple
 from notbefore.core.kinds import Status
 from notbefore.core.model import Event, Scope
 from notbefore.simulation.facts import Facts, ProcessFacts
-from notbefore.simulation.laws.domains import VISIBLE, enters, is_planned
+from notbefore.simulation.laws.domains import VISIBLE, enters, is_planned, rest_s_after
 from notbefore.simulation.laws.law import Violation
 from notbefore.simulation.laws.ledger import Commit, Ledger
 from notbefore.simulation.laws.ready import ready_since_us
@@ -34,6 +34,8 @@ class Rest(NamedTuple):
     since_us: int
     until_ms: int
     span_us: int
+    # Since when nobody may have stepped the wall of whoever is to give the turn.
+    unstepped_us: int
 
     @property
     def drift_us(self) -> int:
@@ -71,12 +73,14 @@ class Turns:
                 self._note_turn(step, commit.key)
 
     def _note_rest(self, step: Committed, commit: Commit) -> None:
-        rest_s = step.after.settings.recovery_s
         at_ms = step.record.at_ms if step.record else 0
         for move in commit.moves:
-            if move.after is None and move.before and move.was is Status.STARTED and is_planned(move.before) and rest_s:
+            if move.after or move.before is None or move.was is not Status.STARTED or not is_planned(move.before):
+                continue
+            if rest_s := rest_s_after(step.after, move.before):
                 until_ms, span_us = at_ms + rest_s * 1000, rest_s * SECOND_US
-                self._rests[commit.key] = Rest(move.before.update_domain, step.at_us, until_ms, span_us)
+                rest = Rest(move.before.update_domain, step.at_us, until_ms, span_us, step.at_us)
+                self._rests[commit.key] = longer(rest, self._rests.get(commit.key))
         owed = self._rests.get(commit.key)
         others = owed and any(
             enters(m) and m.after and m.after.update_domain != owed.update_domain for m in commit.moves
@@ -119,6 +123,14 @@ class Turns:
         self._look_again(next_us, turn)
 
 
+def longer(rest: Rest, owed: Rest | None) -> Rest:
+    """Of two rests of one domain the one that is over later: by walls, which may have been stepped since the first."""
+    if owed is None or owed.update_domain != rest.update_domain:
+        return rest
+    over_later = owed.since_us + owed.span_us > rest.since_us + rest.span_us
+    return owed if over_later else rest._replace(unstepped_us=owed.unstepped_us)
+
+
 def first_to_enter(scope: Scope) -> Event | None:
     """The first that queues, unless another domain is still visible."""
     first = next((event for event in scope.events if event.status is Status.QUEUED), None)
@@ -131,7 +143,7 @@ def first_to_enter(scope: Scope) -> Event | None:
 def deadline_of(process: ProcessFacts, turn: Turn, now_us: int, facts: Facts) -> int | None:
     """When, in true time, this process must have given the turn at the latest; None while nobody can tell."""
     ready_us, owed = ready_since_us(process), turn.owed
-    since_us = owed.since_us if owed else turn.since_us
+    since_us = owed.unstepped_us if owed else turn.since_us
     if ready_us is None or process.loaded_us is None or process.stepped_us > since_us:
         return None
     due_us = max(turn.since_us, ready_us)

@@ -13,7 +13,9 @@ WHERE +kind = 'scope' AND revision > :after
 ORDER BY revision LIMIT :limit
 
 -- name: documents
-SELECT kind, key, version, revision, checksum, body FROM aggregate WHERE kind = :kind ORDER BY key
+-- By kind, never by the index of revisions: of one kind there are few, and every scope may have a later revision.
+SELECT kind, key, version, revision, checksum, body FROM aggregate
+WHERE kind = :kind AND +revision > :after ORDER BY key
 
 -- name: document_version
 SELECT version FROM aggregate WHERE kind = :kind AND key = :key

@@ -28,8 +28,9 @@ def scopes_after(connection: sqlite3.Connection, revision: int, limit: int) -> l
     return [stored_scope(row) for row in connection.execute(QUERIES["scopes_after"], facts)]
 
 
-def documents_of(connection: sqlite3.Connection, kind: str) -> list[Document]:
-    return [stored_document(row) for row in connection.execute(QUERIES["documents"], {"kind": kind})]
+def documents_of(connection: sqlite3.Connection, kind: str, after: int) -> list[Document]:
+    rows = connection.execute(QUERIES["documents"], {"kind": kind, "after": after})
+    return [stored_document(row) for row in rows]
 
 
 def records_matching(connection: sqlite3.Connection, query: HistoryQuery) -> list[StoredRecord]:

@@ -71,8 +71,8 @@ class SqliteStore:
             lambda connection: commit_alone(connection, commit_of(scope, expected_version, record))
         )
 
-    async def documents(self, kind: str) -> Sequence[Document]:
-        return await self._reader.run(lambda connection: documents_of(connection, kind))
+    async def documents(self, kind: str, after: int = 0) -> Sequence[Document]:
+        return await self._reader.run(lambda connection: documents_of(connection, kind, after))
 
     async def put_document(
         self, kind: str, key: str, body: bytes | None, expected_version: int, record: HistoryRecord | None

@@ -10,31 +10,31 @@ FAILURE_DESCRIPTION = "Virtual machine has encountered a failure."
 
 
 @dataclass(frozen=True, slots=True)
-class Operation:
+class VmOperation:
     name: str
     type: EventType
     source: Source
     description: str
 
 
-OPERATIONS: Mapping[str, Operation] = {
+VM_OPERATIONS: Mapping[str, VmOperation] = {
     operation.name: operation
     for operation in (
-        Operation(
+        VmOperation(
             "restart",
             EventType.REBOOT,
             Source.USER,
             "Virtual machine is going to be restarted as requested by authorized user.",
         ),
-        Operation(
+        VmOperation(
             "redeploy",
             EventType.REDEPLOY,
             Source.USER,
             "Virtual machine is going to be redeployed as requested by authorized user.",
         ),
-        Operation("freeze", EventType.FREEZE, Source.PLATFORM, MAINTENANCE_DESCRIPTION),
-        Operation("evict", EventType.PREEMPT, Source.PLATFORM, ""),
-        Operation(
+        VmOperation("freeze", EventType.FREEZE, Source.PLATFORM, MAINTENANCE_DESCRIPTION),
+        VmOperation("evict", EventType.PREEMPT, Source.PLATFORM, ""),
+        VmOperation(
             "terminate",
             EventType.TERMINATE,
             Source.USER,
