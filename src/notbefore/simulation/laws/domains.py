@@ -44,10 +44,13 @@ class Domains:
         if not isinstance(step, Committed):
             return
         commit = self._ledger.read(step)
+        if commit.moves or commit.vms_changed:
+            self._judge(step, commit, facts)
         if step.after.removed:
+            # Whoever is declared anew owes nothing.
             self._rests.pop(commit.key, None)
-        if not commit.moves and not commit.vms_changed:
-            return
+
+    def _judge(self, step: Committed, commit: Commit, facts: Facts) -> None:
         for move in commit.moves:
             if move.before is None and move.after:
                 self._made[move.id] = len(self._made)
