@@ -128,7 +128,9 @@ def longer(rest: Rest, owed: Rest | None) -> Rest:
     if owed is None or owed.update_domain != rest.update_domain:
         return rest
     over_later = owed.since_us + owed.span_us > rest.since_us + rest.span_us
-    return owed if over_later else rest._replace(unstepped_us=owed.unstepped_us)
+    # A machine whose wall is behind cannot tell that the first is over, and may keep to it.
+    until_ms = max(owed.until_ms, rest.until_ms)
+    return owed if over_later else rest._replace(unstepped_us=owed.unstepped_us, until_ms=until_ms)
 
 
 def first_to_enter(scope: Scope) -> Event | None:
