@@ -6,6 +6,7 @@ With NOTBEFORE_REQUIRE_PARTS=1 a missing part is a failure, so that nothing is s
 import os
 import shutil
 import subprocess
+import sys
 from functools import cache
 from pathlib import Path
 
@@ -46,7 +47,9 @@ def python27():
 def pythons(version):
     """A Python of this version, wherever it is; a part like any other."""
     root = os.environ.get("PYENV_ROOT") or str(Path.home() / ".pyenv")
-    found = [*map(str, sorted(Path(root).glob(f"versions/{version}.*/bin/python"))), shutil.which(f"python{version}")]
+    beside = Path(sys.base_prefix).parent.glob(f"{version}.*/bin/python")
+    found = [*map(str, sorted(Path(root).glob(f"versions/{version}.*/bin/python"))), *map(str, sorted(beside))]
+    found.append(shutil.which(f"python{version}"))
     python = next((one for one in found if one and _runs(one)), None)
     if python is None:
         _is_missing(f"python{version}", f"there is no Python {version}, neither here nor in pyenv")

@@ -172,6 +172,7 @@ async def test_nobody_there_is_a_failure_without_the_address(notifier_to):
 def raw_server(answer):
     """Says to each request what it is given, and nothing more."""
     listening = socket.create_server(("127.0.0.1", 0))
+    lines = []
 
     def serve():
         while True:
@@ -179,6 +180,7 @@ def raw_server(answer):
                 line, _ = listening.accept()
             except OSError:
                 return
+            lines.append(line)
             line.recv(65536)
             answer(line)
 
@@ -187,6 +189,8 @@ def raw_server(answer):
         yield "http://127.0.0.1:{}/".format(*listening.getsockname()[1:])
     finally:
         listening.close()
+        for line in lines:
+            line.close()
 
 
 async def test_an_answer_without_end_is_not_read_to_its_end(notifier_to):

@@ -79,7 +79,8 @@ class NewsOfHistory:
 
     def _judge_order(self, target: str, news: News, facts: Facts) -> None:
         receiver, key, scope = self._receivers[target], (news.revision, news.number), news.record.scope.casefold()
-        if key in receiver.has:
+        # What was given up may still come: by a process that took over from where the cursor was saved.
+        if key in receiver.has or receiver.refused[key] >= REFUSALS_MIN:
             return
         owed = receiver.owed.get(scope, deque())
         while owed and owed[0] < key:
