@@ -18,7 +18,7 @@ GROWTH_MAX = 1.05 if PROOF else 1.15
 WAVES = 2
 AT_ONCE = 120
 LOG_MAX_BYTES = 10_000
-PATIENCE = {"head_timeout_s": 0.2, "body_timeout_s": 0.2, "idle_timeout_s": 0.2}
+PATIENCE = {"head_timeout_s": 0.6, "body_timeout_s": 0.6, "idle_timeout_s": 0.6}
 
 
 async def wave(server, numbered):
