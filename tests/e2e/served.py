@@ -50,9 +50,11 @@ class ServerProcess:
         return self._wait()
 
     def _wait(self):
-        code = self.process.wait(20)
-        self.process.stdout.close()
-        return code
+        try:
+            return self.process.wait(20)
+        finally:
+            self.process.kill()
+            self.process.stdout.close()
 
     def __enter__(self):
         return self.start()

@@ -182,7 +182,8 @@ class EventStream(Response):
 
     async def _send(self, send: Any, message: dict[str, Any]) -> None:
         """The server's own send waits while the reader takes nothing, and this no longer than so."""
-        await asyncio.wait_for(send(message), self._plane.streams.limits.send_max_s)
+        async with asyncio.timeout(self._plane.streams.limits.send_max_s):
+            await send(message)
 
 
 def body(content: bytes, *, more: bool = True) -> dict[str, Any]:
@@ -196,7 +197,8 @@ async def until_gone(receive: Any) -> None:
 
 async def rung(bell: asyncio.Event, within_s: float) -> bool:
     try:
-        await asyncio.wait_for(bell.wait(), within_s)
+        async with asyncio.timeout(within_s):
+            await bell.wait()
     except TimeoutError:
         return False
     return True

@@ -30,7 +30,8 @@ class Errands(Generic[T]):
         self.is_busy = True
         threading.Thread(target=self._run, args=(work, loop, done), name=self._name, daemon=True).start()
         try:
-            return await asyncio.wait_for(done, self._within_s)
+            async with asyncio.timeout(self._within_s):
+                return await done
         except TimeoutError:
             raise NotTold(f"no answer within {self._within_s:g} s") from None
         finally:
