@@ -28,7 +28,7 @@ run: setup       ## serve the demo scope on 127.0.0.1:8254 (metadata) and :8255 
 	@$(BIN)/notbefore serve --demo
 
 test: dev        ## every test; a missing part is skipped with its reason, a failure with NOTBEFORE_REQUIRE_PARTS=1
-	@$(BIN)/python -m pytest
+	@$(BIN)/python -m pytest -n auto --dist worksteal
 
 lint: dev        ## format, lint, types, import contracts
 	@$(BIN)/ruff format --check .

@@ -30,7 +30,8 @@ UNIQUE_HEADER = "x-ms-client-request-id"
 WARM_UP_S = 0.5
 SETTLE_S = 0.1
 LOG_TAIL = 1000
-SERVERS = {"notbefore": "", "nginx": "nginx", "go": "go"}  # with the program each needs
+ALLOWING = "allow-faults"  # notbefore with faults allowed and none set
+SERVERS = {"notbefore": "", ALLOWING: "", "nginx": "nginx", "go": "go"}  # with the program each needs
 
 Generate = Callable[[Address, bytes, int, float], Load]
 
@@ -152,7 +153,11 @@ def up(names: Sequence[str], folder: Path, stack: ExitStack) -> tuple[list[Serve
     reference = answer_to(ours.address, CASES[0].request(ours.address, ""))
     if reference.status != 200 or not json.loads(reference.body)["DocumentIncarnation"]:
         raise LoadFailed(f"notbefore does not answer as it should: {reference}")
-    makers = {"nginx": nginx, "go": go}
+    makers = {
+        ALLOWING: lambda folder, _: notbefore(folder, ALLOWING, "--allow-faults"),
+        "nginx": nginx,
+        "go": go,
+    }
     servers = [ours, *(stack.enter_context(makers[name](folder, reference)) for name in names if name in makers)]
     return [server for server in servers if server.name in names], reference
 

@@ -1,9 +1,16 @@
 """Fixtures for every test that touches a server, and the rule for missing parts."""
 
+import signal
+
 import pytest
 
 from lab import lab_settings, open_lab
 from parts import missing_part
+
+
+def pytest_configure(config):
+    """A shell starts what runs in the background with Ctrl-C ignored, and children inherit that: not those of tests."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_runtest_setup(item):

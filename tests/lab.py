@@ -143,12 +143,21 @@ def address_of(url):
 
 
 def lab_settings(
-    state, clock="manual", *, demo=False, listeners=("127.0.0.1:0",), executor=None, notify=None, **metadata
+    state,
+    clock="manual",
+    *,
+    demo=False,
+    allow_faults=False,
+    listeners=("127.0.0.1:0",),
+    executor=None,
+    notify=None,
+    **metadata,
 ):
     listeners = [{"address": one} if isinstance(one, str) else one for one in listeners]
     tree = {
         "state": str(state),
         "demo": demo,
+        "allow_faults": allow_faults,
         "clock": {"kind": clock},
         "control": {"address": "127.0.0.1:0"},
         "metadata": {"listeners": listeners, "rate_limit_per_s": 0, **metadata},

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 NEWTONSOFT_JSON = Path("/usr/lib/cli/Newtonsoft.Json-5.0/Newtonsoft.Json.dll")
+AZURE_EVENTS = Path("/usr/lib/ocf/resource.d/heartbeat/azure-events-az")
 
 
 def _program(name):
@@ -65,7 +66,34 @@ def _newtonsoft_json():
     return None if NEWTONSOFT_JSON.exists() else f"{NEWTONSOFT_JSON} is not installed (make parts)"
 
 
+def _ordinary_user():
+    if ordinary_words() is None:
+        return "no Python here that an ordinary user may run (make parts)"
+    tried = subprocess.run([*ordinary_prefix(), "unshare", "--user", "--net", "true"], capture_output=True, check=False)
+    return None if tried.returncode == 0 else "the kernel gives ordinary users no namespaces"
+
+
+def ordinary_prefix():
+    """The words before a command that is to run as an ordinary user."""
+    return ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"] if os.geteuid() == 0 else []
+
+
+@cache
+def ordinary_words():
+    """The program as an ordinary user may run it: the Python of these tests may lie where only root can go."""
+    version = f"python{sys.version_info.major}.{sys.version_info.minor}"
+    paths = [str(Path(__file__).parent.parent / "src"), *(one for one in sys.path if one.endswith("site-packages"))]
+    env = ["env", "HOME=/tmp", "PYTHONDONTWRITEBYTECODE=1", f"PYTHONPATH={':'.join(paths)}"]
+    for python in (sys.executable, shutil.which(version, path="/usr/bin:/usr/local/bin")):
+        words = [*ordinary_prefix(), *env, python or "", "-c", "from notbefore.cli.main import main; main()"]
+        if python and subprocess.run([*words, "--version"], capture_output=True, check=False).returncode == 0:
+            return words
+    return None
+
+
 PARTS = {
+    "ordinary-user": _ordinary_user,
+    "azure-events-az": lambda: None if AZURE_EVENTS.exists() else "resource-agents is not installed (make parts)",
     "netns": _netns,
     "root-mount": _root_mount,
     "curl": lambda: _program("curl"),

@@ -40,6 +40,17 @@ def test_one_short_round_measures_every_case_without_an_error():
     assert "none of them with an error" in ran.stdout
 
 
+@pytest.mark.part("wrk")
+def test_a_server_that_allows_faults_is_measured_beside_one_that_does_not():
+    """Issue: with no fault set the GET path is untouched (benchmark)."""
+    ran = metadata_get("--only", "notbefore", "allow-faults", "close", "--rounds", "1", "--seconds", "0.3")
+
+    assert ran.returncode == 0, ran.stderr
+    table = ran.stdout.partition("CPU microseconds per GET")[2]
+    assert "notbefore" in table
+    assert "allow-faults" in table
+
+
 def test_a_missing_program_is_named_with_the_way_to_install_it():
     """A clear sentence and exit 1, nothing started."""
     ran = metadata_get("--only", "notbefore", PATH="")
@@ -55,3 +66,12 @@ def test_a_few_changes_are_heard_of_by_all_who_wait():
 
     assert ran.returncode == 0, ran.stderr
     assert [line.split()[0] for line in ran.stdout.splitlines()[-3:]] == ["held", "1", "20"]
+
+
+def test_the_clock_is_turned_and_its_order_holds():
+    """The benchmark of the emulator's clock refuses a run in which anything happened out of order, or not at its time."""
+    script = [sys.executable, "benchmarks/clock_turns.py", "--rounds", "1"]
+    ran = subprocess.run(script, cwd=ROOT, capture_output=True, text=True, timeout=240, check=False)
+
+    assert ran.returncode == 0, ran.stderr
+    assert [line.split()[0] for line in ran.stdout.splitlines()[1:]] == ["15", "1,000", "1,000"]

@@ -81,6 +81,12 @@ def test_every_key_is_also_an_environment_variable():
         ("[metadata]\nlisteners = [{address = 5}]\n", "address"),
         ("[executor.simulate]\nduration_s = {Nap = 5}\n", "Nap"),
         ("[executor.simulate]\nfailure_rate = {Reboot = 2}\n", "Reboot"),
+        ("[executor.simulate]\nchecks_s = {Nap = 5}\n", "Nap"),
+        (
+            "[executor.simulate]\nchecks_s = {Freeze = -1}\n",
+            "executor.simulate.checks_s.Freeze: it is 0 or more seconds",
+        ),
+        ("[executor.simulate]\nduration_s = {Freeze = inf}\n", "executor.simulate.duration_s.Freeze"),
         ("[executor]\ndefault = 'magic'\n", "magic"),
         ("[clock]\nkind = 'sundial'\n", "sundial"),
         ("metadata = 5\n", "metadata"),

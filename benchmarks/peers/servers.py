@@ -1,6 +1,7 @@
 """The servers that are compared, each its own process on the server's core: notbefore, nginx, Go's net/http.
 
-Rule 1: notbefore runs as a user runs it (`serve --demo`), rate limit on, only high enough never to refuse.
+Rule 1: notbefore runs as a user runs it (`serve --demo`), rate limit on, only high enough never to refuse; and once
+more with `--allow-faults` and no fault set, which must make no difference.
 Rule 2: the peers answer with notbefore's own document, type and tag: same work on the wire, less behind it.
 Rule 3: whoever starts a process waits for its end.
 """
@@ -77,16 +78,16 @@ def program(name: str) -> str | None:
 
 
 @contextmanager
-def notbefore(folder: Path) -> Iterator[Server]:
+def notbefore(folder: Path, name: str = "notbefore", *more: str) -> Iterator[Server]:
     address = free_address()
-    state = folder / "state"
-    words = ["serve", "--demo", "--state", str(state)]
+    words = ["serve", "--demo", "--state", str(folder / f"{name}-state"), *more]
     words += ["--metadata", text_of(address), "--control", text_of(free_address())]
     env = {"NOTBEFORE_METADATA_RATE_LIMIT_PER_S": str(RATE_LIMIT_PER_S)}
-    with started([str(Path(sys.executable).with_name("notbefore")), *words], folder / "notbefore.log", env) as pid:
-        wait_for(address, folder / "notbefore.log")
+    log = folder / f"{name}.log"
+    with started([str(Path(sys.executable).with_name("notbefore")), *words], log, env) as pid:
+        wait_for(address, log)
         version = said_by(sys.executable, "-c", "import notbefore; print(notbefore.__version__)")
-        yield Server("notbefore", version, pid, address, address)
+        yield Server(name, version, pid, address, address)
 
 
 @contextmanager

@@ -1,13 +1,16 @@
 """Listening sockets, bound before anything is served, and the server that runs on them.
 
 Rule 1: a taken port is an error at start, never a surprise later.
-Used by: metadata/, control/, wiring.py.
+Rule 2: a server that is told to stop does so at once: what it began it finishes within the grace, and who is then still
+there is cut off.
+Used by: metadata/, control/, recording/, wiring.py.
 """
 
 import asyncio
+import logging
 import socket
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager, suppress
 from ipaddress import ip_address
 from typing import Any
 
@@ -17,9 +20,14 @@ from notbefore.core.errors import Invalid, NotAllowed
 from notbefore.tls import Certificate
 
 BACKLOG = 2048
-GRACE_S = 5
+GRACE_S = 5.0
+TICK_S = 0.1
+TICKS_PER_DAY = 864_000
+LOOK_FIRST_S = 0.001
 KEEP_ALIVE_S = 75
 PORTS = range(65536)
+
+log = logging.getLogger("notbefore")
 
 
 def parse_address(text: str) -> tuple[str, int]:
@@ -60,12 +68,68 @@ class QuietServer(uvicorn.Server):
     """uvicorn's server without its own signal handlers: the process has one owner, and it is not this."""
 
     def __init__(self, config: uvicorn.Config) -> None:
+        self._told = asyncio.Event()
         super().__init__(config)
         self.up = asyncio.Event()
+        self.grace_s = GRACE_S
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets=sockets)
         self.up.set()
+
+    @property
+    def should_exit(self) -> bool:
+        return self._told.is_set()
+
+    @should_exit.setter
+    def should_exit(self, wanted: bool) -> None:
+        """uvicorn's way to be told."""
+        if wanted:
+            self._told.set()
+
+    async def main_loop(self) -> None:
+        """uvicorn's ticks; but who is told to stop does not wait for the next one."""
+        tick = 0
+        while not await self.on_tick(tick):
+            tick = (tick + 1) % TICKS_PER_DAY
+            with suppress(TimeoutError):
+                async with asyncio.timeout(TICK_S):
+                    await self._told.wait()
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """What uvicorn's does, without its waits of a tenth of a second."""
+        for listening in self.servers:
+            listening.close()
+        for bound in sockets or []:
+            bound.close()
+        try:
+            async with asyncio.timeout(self.grace_s):
+                await self._finished()
+        except TimeoutError:
+            await self._cut_off()
+
+    async def _finished(self) -> None:
+        """Told more than once: a connection may have been accepted just before."""
+        state, rest_s = self.server_state, 0.0
+        while True:
+            for connection in list(state.connections):
+                connection.shutdown()
+            await asyncio.sleep(rest_s)
+            if not (state.connections or state.tasks):
+                return
+            rest_s = min(2 * rest_s or LOOK_FIRST_S, TICK_S)
+
+    async def _cut_off(self) -> None:
+        state = self.server_state
+        log.warning("cut off who was not done when the server stopped", extra={"connections": len(state.connections)})
+        for connection in list(state.connections):
+            cut_off = getattr(connection, "cut_off", None) or connection.transport.abort
+            cut_off()
+        await asyncio.sleep(0)
+        tasks = list(state.tasks)
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
@@ -88,8 +152,31 @@ def config_for(
         server_header=False,
         headers=[("server", "notbefore")],
         timeout_keep_alive=KEEP_ALIVE_S,
-        timeout_graceful_shutdown=GRACE_S,
         backlog=BACKLOG,
         ssl_certfile=certificate.chain if certificate else None,
         ssl_keyfile=certificate.key if certificate else None,
     )
+
+
+@asynccontextmanager
+async def serving(*servers: tuple[QuietServer, list[socket.socket]]) -> AsyncIterator[None]:
+    """Run servers on their sockets until the block ends; what they began, they finish."""
+    tasks = [asyncio.create_task(server.serve(sockets=sockets)) for server, sockets in servers]
+    for server, _ in servers:
+        await server.up.wait()
+    try:
+        yield
+    finally:
+        for server, _ in servers:
+            server.should_exit = True
+        await asyncio.gather(*tasks)
+
+
+def address_of(bound: socket.socket) -> tuple[str, int]:
+    host, port = bound.getsockname()[:2]
+    return host, port
+
+
+def url_of(bound: socket.socket, scheme: str = "http") -> str:
+    host, port = address_of(bound)
+    return f"{scheme}://[{host}]:{port}" if ":" in host else f"{scheme}://{host}:{port}"

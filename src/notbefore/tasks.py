@@ -2,7 +2,8 @@
 
 Rule 1: a task is busy unless it waits for a signal; ringing makes its waiter busy at once, before it runs.
 So `settled()` means: whatever the last ring or turn set off has been done to the end.
-Rule 2: a task that dies of an error is reported through `failure`: the server stops rather than limp.
+Rule 2: whoever holds a lock of the tree is busy as well, also when it is no task of it: a turn that a request takes.
+Rule 3: a task that dies of an error is reported through `failure`: the server stops rather than limp.
 Implements: ports.Tasks and ports.Signal. Used by: wiring.py, clock.py.
 """
 
@@ -35,7 +36,11 @@ class AsyncioTasks:
         return BellAside()
 
     def lock(self) -> AbstractAsyncContextManager[None]:
-        return asyncio.Lock()
+        return BusyLock(self)
+
+    @property
+    def is_settled(self) -> bool:
+        return self._busy == 0
 
     async def settled(self) -> None:
         await self._settled.wait()
@@ -65,6 +70,22 @@ class AsyncioTasks:
         self._tasks.discard(task)
         if not task.cancelled() and (error := task.exception()) and not self.failure.done():
             self.failure.set_exception(error)
+
+
+class BusyLock:
+    """A lock that whoever holds it is busy with."""
+
+    def __init__(self, tasks: AsyncioTasks) -> None:
+        self._tasks = tasks
+        self._lock = asyncio.Lock()
+
+    async def __aenter__(self) -> None:
+        await self._lock.acquire()
+        self._tasks.became_busy()
+
+    async def __aexit__(self, *_: object) -> None:
+        self._lock.release()
+        self._tasks.became_idle()
 
 
 class Bell:

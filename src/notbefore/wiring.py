@@ -36,9 +36,16 @@ from notbefore.control.token_book import TokenBook
 from notbefore.core.errors import NotAllowed, Refusal
 from notbefore.demo import declare_demo
 from notbefore.executors.simulate import SimulatedExecutor, Simulation
+from notbefore.faults.book import FaultBook
+from notbefore.faults.documents import Documents
+from notbefore.faults.executor import FaultyExecutor
+from notbefore.faults.hand import Hand
+from notbefore.faults.watch import EventWatch
+from notbefore.metadata.app import MetadataApp
 from notbefore.metadata.connections import Limits
+from notbefore.metadata.faulty import FaultyApp, FaultyService
 from notbefore.metadata.identity import Listener, vm_ref
-from notbefore.metadata.listen import metadata_server, refuse_routable
+from notbefore.metadata.listen import MetadataServer, Through, metadata_server, refuse_routable
 from notbefore.metadata.service import MetadataOptions, MetadataService
 from notbefore.ports import HistorySink
 from notbefore.runtime.node import Node
@@ -47,7 +54,7 @@ from notbefore.runtime.retention import DAY_MS, Retention
 from notbefore.settings import Settings, load_settings
 from notbefore.settings.reload import Reloading
 from notbefore.settings.shown import as_toml
-from notbefore.sockets import QuietServer, bind, parse_address
+from notbefore.sockets import GRACE_S, QuietServer, address_of, bind, parse_address, serving, url_of
 from notbefore.state_dir import TOKEN_FILE
 from notbefore.stores.codec import ENCODINGS
 from notbefore.stores.history_sink import JsonLinesSink, NoSink
@@ -57,6 +64,7 @@ from notbefore.tasks import AsyncioTasks
 from notbefore.wire.api_versions import NEWEST, PATH
 
 NOTHING_INHERITED: systemd.Inherited = {}
+LOOPBACK = "127.0.0.1"
 
 log = logging.getLogger("notbefore")
 
@@ -66,6 +74,7 @@ class RunningServer:
     """A server that answers: where, and with which parts."""
 
     node: Node
+    metadata: MetadataServer
     metadata_urls: tuple[str, ...]
     control_url: str
     token: str
@@ -74,11 +83,12 @@ class RunningServer:
     failure: asyncio.Future[None]
     reloading: Reloading
     streams: Streams
+    faults: FaultBook | None = None
 
 
 @asynccontextmanager
 async def running_server(
-    settings: Settings, inherited: systemd.Inherited = NOTHING_INHERITED
+    settings: Settings, inherited: systemd.Inherited = NOTHING_INHERITED, *, grace_s: float = GRACE_S
 ) -> AsyncIterator[RunningServer]:
     state = prepared_state_dir(settings)
     async with AsyncExitStack() as stack:
@@ -91,17 +101,23 @@ async def running_server(
         stack.push_async_callback(store.close)
         stack.push_async_callback(tasks.cancel_all)
         reloading = Reloading(settings)
-        metrics = Metrics(settings.clock.kind)
-        node, manual_clock = made_node(name, settings, store, tasks, reloading, metrics)
+        metrics = Metrics(settings.clock.name)
+        faults = FaultBook(SystemRandom().getrandbits) if settings.allow_faults else None
+        node, manual_clock = made_node(name, settings, store, tasks, reloading, metrics, faults)
         await node.start()
+        if manual_clock:
+            # Not before the timer knows what is due: nothing must be passed.
+            tasks.spawn_aside("clock", manual_clock.run())
+            stack.callback(manual_clock.stop)
         retire_history(name, settings, node, tasks)
         metrics.watch_notifying(await told_of_history(name, settings, node, tasks, reloading, stack))
         if settings.demo:
             await declare_demo(node)
-        service = MetadataService(node, metadata_options(settings))
+        service, app = made_service(settings, node, tasks, faults)
         metrics.watch_data_plane(service.counts)
         reloading.on_change(lambda changed: service.reconfigure(metadata_options(changed)))
-        servers = [metadata_server(service, listeners)]
+        metadata = metadata_server(service, listeners, app)
+        servers: list[QuietServer] = [metadata]
         tokens = TokenBook(node.store, node.clock, tasks.lock(), node.ids, token)
         node.snapshot.on_any_change(tokens.look)
         await tokens.look()
@@ -113,15 +129,22 @@ async def running_server(
             streams=Streams(node.snapshot),
             keep_days=settings.history.keep_days,
             metrics=metrics,
+            faults=faults,
         )
         servers.append(control_server(plane, settings.control.certificate))
         reloading.on_each(lambda running: renew_certificate(servers[1], running))
+        for server in servers:
+            server.grace_s = grace_s
         await stack.enter_async_context(serving((servers[0], sockets), (servers[1], [control_socket])))
         metrics.watch_streams(plane.streams)
         # Before the servers wait for their last answers: a stream is one that does not end by itself.
         stack.callback(plane.streams.close)
+        if faults:
+            # Likewise who hangs.
+            stack.callback(faults.clear)
         yield RunningServer(
             node,
+            metadata,
             tuple(url_of(one) for one in sockets),
             url_of(control_socket, "https" if settings.control.certificate else "http"),
             token,
@@ -130,6 +153,7 @@ async def running_server(
             tasks.failure,
             reloading,
             plane.streams,
+            faults,
         )
 
 
@@ -168,22 +192,47 @@ def bind_control(settings: Settings, handed_over: list[socket.socket], stack: As
     return stack.enter_context(contextlib.closing(bound))
 
 
+async def listen_for(server: RunningServer, vm: str, through: Through = lambda made: made) -> str:
+    """One more listener, on loopback, while serving: the private line of `scope/vm`, whoever asks there; its URL."""
+    bound = bind(LOOPBACK, 0)
+    await server.metadata.listen(bound, Listener(*address_of(bound), vm_ref(vm)), through)
+    return url_of(bound)
+
+
 def made_node(
-    name: str, settings: Settings, store: SqliteStore, tasks: AsyncioTasks, reloading: Reloading, metrics: Metrics
+    name: str,
+    settings: Settings,
+    store: SqliteStore,
+    tasks: AsyncioTasks,
+    reloading: Reloading,
+    metrics: Metrics,
+    faults: FaultBook | None,
 ) -> tuple[Node, ManualClock | None]:
     manual_clock = None
-    if settings.clock.kind == "manual":
-        manual_clock = ManualClock(tasks, settings.state_dir / "manual.clock")
+    if settings.clock.kind != "real":
+        manual_clock = ManualClock(tasks, settings.state_dir / "manual.clock", settings.clock.kind)
     clock = manual_clock or SystemClock()
     executor = SimulatedExecutor(simulation(settings), clock, tasks, SystemRandom())
     reloading.on_change(lambda changed: executor.reconfigure(simulation(changed)))
-    watched = metrics.measured_store(store, clock), metrics.measured_executor(executor, clock)
+    carrying_out = FaultyExecutor(executor, faults, clock, tasks) if faults else executor
+    watched = metrics.measured_store(store, clock), metrics.measured_executor(carrying_out, clock)
     node = Node(name, *watched, clock, tasks, ids=lambda: str(uuid4()), encodings=ENCODINGS)
-    node.rollouts.expected_s = executor.usual_s()
-    reloading.on_change(lambda _: setattr(node.rollouts, "expected_s", executor.usual_s()))
+    node.rollouts.expected = executor.expected()
+    reloading.on_change(lambda _: setattr(node.rollouts, "expected", executor.expected()))
     metrics.watch_node(node)
     executor.moves_vms_by(node.hosts.another_for)
     return node, manual_clock
+
+
+def made_service(
+    settings: Settings, node: Node, tasks: AsyncioTasks, faults: FaultBook | None
+) -> tuple[MetadataService, type[MetadataApp]]:
+    """The plain data plane; only where faults are allowed, the one that can have them."""
+    if faults is None:
+        return MetadataService(node, metadata_options(settings)), MetadataApp
+    documents = Documents(faults)
+    EventWatch(faults, node.snapshot, documents, Hand(faults, node, tasks))
+    return FaultyService(node, metadata_options(settings), faults, documents), FaultyApp
 
 
 def retire_history(name: str, settings: Settings, node: Node, tasks: AsyncioTasks) -> None:
@@ -211,7 +260,8 @@ async def told_of_history(
 
 
 def simulation(settings: Settings) -> Simulation:
-    return Simulation(settings.executor.simulate.duration_s, settings.executor.simulate.failure_rate)
+    wanted = settings.executor.simulate
+    return Simulation(wanted.duration_s, wanted.failure_rate, wanted.checks_s)
 
 
 def metadata_options(settings: Settings) -> MetadataOptions:
@@ -224,30 +274,6 @@ def metadata_options(settings: Settings) -> MetadataOptions:
         proxy_keys=wanted.proxy_keys,
         limits=Limits(**msgspec.structs.asdict(wanted.limits)),
     )
-
-
-@asynccontextmanager
-async def serving(*servers: tuple[QuietServer, list[socket.socket]]) -> AsyncIterator[None]:
-    """Run servers on their sockets until the block ends; what they began, they finish."""
-    tasks = [asyncio.create_task(server.serve(sockets=sockets)) for server, sockets in servers]
-    for server, _ in servers:
-        await server.up.wait()
-    try:
-        yield
-    finally:
-        for server, _ in servers:
-            server.should_exit = True
-        await asyncio.gather(*tasks)
-
-
-def address_of(bound: socket.socket) -> tuple[str, int]:
-    host, port = bound.getsockname()[:2]
-    return host, port
-
-
-def url_of(bound: socket.socket, scheme: str = "http") -> str:
-    host, port = address_of(bound)
-    return f"{scheme}://[{host}]:{port}" if ":" in host else f"{scheme}://{host}:{port}"
 
 
 def renew_certificate(server: QuietServer, settings: Settings) -> None:
@@ -334,6 +360,7 @@ def banner(server: RunningServer, settings: Settings) -> str:
         f"  control   {server.control_url}   (token in {server.token_file})",
         f"  store     {settings.store_path}",
         f"  clock     {settings.clock.kind}",
+        *(["  faults    allowed: `notbefore fault add`"] if settings.allow_faults else []),
         "Try it, as a VM:",
         f'  curl -H Metadata:true "{server.metadata_urls[0]}{PATH}?api-version={NEWEST}"',
     ]

@@ -177,7 +177,8 @@ def record(*changes: dict[str, object], at: str = NOON, revision: int = 1) -> di
 
 
 def clock(kind: str = "manual", **changed: object) -> dict[str, object]:
-    return {"kind": kind, "now": NOON, "next_due": None, **changed}
+    stands = kind == "manual"
+    return {"kind": kind, "now": NOON, "rate": 1, "paused": stands, "next_due": None, **changed}
 
 
 def document(*events: dict[str, object], incarnation: int = 7) -> dict[str, object]:

@@ -64,10 +64,43 @@ def test_the_clock_is_shown_with_what_is_due_next(cli, server, args):
     """DESIGN §4: `clock` alone shows it."""
     server.answers("GET", "/v1/clock", clock(next_due="2026-03-02T12:15:00Z"))
 
-    assert cli(*args).lines == [f"now {NOON}  (manual clock)", "next due 2026-03-02T12:15:00Z"]
+    assert cli(*args).lines == [f"now {NOON}  (manual clock, paused)", "next due 2026-03-02T12:15:00Z"]
 
 
-@pytest.mark.parametrize("args", [("show",), ("advance", "5m"), ("to-next",)])
+def test_a_clock_that_runs_is_shown_with_its_rate(cli, server):
+    server.answers("GET", "/v1/clock", clock("rate", rate=60.0, paused=False))
+
+    assert cli("clock").lines == [f"now {NOON}  (rate clock, running at rate 60)", "next due -"]
+
+
+@pytest.mark.parametrize(
+    ("words", "body"),
+    [
+        (("rate", "60"), {"rate": 60}),
+        (("rate", "0.5"), {"rate": 0.5}),
+        (("pause",), {"paused": True}),
+        (("resume",), {"paused": False}),
+    ],
+)
+def test_the_clock_is_let_run_and_stopped(cli, server, words, body):
+    """DESIGN §4: `clock rate 60`, `pause`, `resume`."""
+    server.answers("POST", "/v1/clock", clock(rate=60.0, paused=words[0] == "pause", happened=[]))
+
+    ran = cli("clock", *words)
+
+    pace = "paused" if words[0] == "pause" else "running at rate 60"
+    assert ran.lines == [f"now {NOON}  (manual clock, {pace})"]
+    assert server.requests[-1].body == body
+
+
+@pytest.mark.parametrize("typed", ["0", "-1", "86401", "fast", "nan"])
+def test_what_is_no_rate_is_wrong_usage(cli, server, typed):
+    """Above 0, up to a day in a second."""
+    assert cli("clock", "rate", "--", typed).is_wrong_usage_of("N")
+    assert server.requests == []
+
+
+@pytest.mark.parametrize("args", [("show",), ("advance", "5m"), ("to-next",), ("rate", "60"), ("pause",), ("resume",)])
 def test_clock_answers_are_printed_as_json_when_asked(cli, server, args):
     """Every command takes --json and prints the API's answer."""
     answer = clock("real", happened=[])

@@ -5,6 +5,7 @@ import signal
 import socket
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 from cli_fakes import EVENT, event
@@ -21,7 +22,8 @@ HEAVY = {"fastapi", "starlette", "uvicorn", "msgspec", "uvloop", "notbefore.wiri
 COMMANDS = [
     *("serve", "apply", "clock", "scopes", "vms", "events", "history", "ask", "maintain", "store", "token", "simulate"),
     *("restart", "redeploy", "freeze", "evict", "terminate", "approve", "cancel", "complete"),
-    *("explain", "hosts", "host-failed", "doctor", "operations", "rollouts"),
+    *("explain", "hosts", "host-failed", "doctor", "operations", "rollouts", "sandbox", "conformance"),
+    *("fault", "play", "record", "replay"),
 ]
 
 
@@ -195,6 +197,17 @@ def test_client_commands_import_nothing_of_the_server(cli, server):
     ran = cli.apart(sys.executable, "-c", script)
 
     assert (ran.lines[-1], ran.err) == ("set()", "")
+
+
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+def test_a_full_disk_under_the_output_is_said_in_a_sentence(unbuffered):
+    """Exit code 1, not the interpreter's own 120; and no traceback."""
+    with Path("/dev/full").open("wb") as full:
+        command = [PROGRAM, "--help"]
+        env = {**os.environ, "PYTHONUNBUFFERED": unbuffered}
+        ran = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, check=False, env=env)
+
+    assert (ran.returncode, ran.stderr) == (1, "What there is to print cannot be written: no space is left there.\n")
 
 
 @pytest.mark.parametrize("args", [("events",), ("events", "--json"), ("--help",), ("--version",)])

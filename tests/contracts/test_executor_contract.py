@@ -105,3 +105,36 @@ async def test_a_given_duration_is_what_is_simulated(clock, tasks):
 
     assert await outcome(executor, impact_now(clock, EventType.FREEZE, duration_s=0), clock, tasks, after_s=0)
     assert await outcome(executor, impact_now(clock, EventType.FREEZE), clock, tasks, after_s=98) is None
+
+
+async def test_a_simulated_event_is_over_when_its_checks_are(clock, tasks):
+    """REFERENCE §3.4: a live migration pauses for 5 s and is Started for 5 minutes; the platform looks after it."""
+    executor = SimulatedExecutor(Simulation(checks_s={EventType.FREEZE: 295}), clock, tasks, Random(1))
+    impact = impact_now(clock, EventType.FREEZE, duration_s=5)
+
+    assert await outcome(executor, impact, clock, tasks, after_s=299) is None
+    evidence = await outcome(executor, impact, clock, tasks, after_s=1)
+    assert evidence.sentence == "simulated Freeze took 5 s, its checks 295 s"
+
+
+async def test_an_impact_that_fails_is_not_checked(clock, tasks):
+    """There is nothing to look after."""
+    simulation = Simulation(failure_rate={EventType.FREEZE: 1.0}, checks_s={EventType.FREEZE: 295})
+    executor = SimulatedExecutor(simulation, clock, tasks, Random(1))
+
+    failure = await outcome(executor, impact_now(clock, EventType.FREEZE, duration_s=5), clock, tasks, after_s=5)
+
+    assert isinstance(failure, ImpactFailure)
+
+
+async def test_what_is_expected_of_an_event_has_its_checks_in_it(clock, tasks):
+    """core/expected: on top of the duration, whether that is given or the usual one."""
+    executor = SimulatedExecutor(
+        Simulation({EventType.REBOOT: 40}, {}, {EventType.FREEZE: 295}), clock, tasks, Random(1)
+    )
+    expected = executor.expected()
+
+    assert expected.started_s(EventType.FREEZE, 5) == 300
+    assert expected.started_s(EventType.FREEZE, -1) == 305
+    assert expected.started_s(EventType.REBOOT, -1) == 40
+    assert expected.started_s(EventType.REBOOT, 0) == 0

@@ -13,8 +13,10 @@ CLOCK_END_MS = 221_845_392_000_000
 
 
 @pytest.fixture(scope="module")
-def demo(shared_demo):
-    return shared_demo
+def demo(tmp_path_factory):
+    """The demo scope, on a server that can be asked for everything."""
+    with open_lab(lab_settings(tmp_path_factory.mktemp("odd") / "state", demo=True, allow_faults=True)) as lab:
+        yield lab
 
 
 def refused(reply, status=400):

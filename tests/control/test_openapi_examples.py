@@ -5,6 +5,7 @@ import re
 
 import pytest
 
+from lab import lab_settings, open_lab
 from notbefore.control import examples, rollout_examples
 from notbefore.control.refusal_examples import REFUSALS
 
@@ -21,6 +22,13 @@ def told(value):
     for pattern, word in ((TIME, "TIME"), (GUID, "ID"), (SECRET, "SECRET")):
         text = pattern.sub(word, text)
     return json.loads(text)
+
+
+@pytest.fixture
+def lab(tmp_path):
+    """One that can be asked for everything."""
+    with open_lab(lab_settings(tmp_path / "state", allow_faults=True)) as opened:
+        yield opened
 
 
 @pytest.fixture
@@ -57,6 +65,9 @@ def test_the_examples_are_what_a_server_answers(ask):
     as_in_the_document(ask("POST", "/v1/hosts/rack-8/failed"), examples.HOST_FAILURE)
     as_in_the_document(ask("POST", "/v1/tokens", examples.TOKEN_BODY), examples.NEW_TOKEN)
     as_in_the_document(ask("GET", "/v1/tokens"), examples.TOKENS)
+    as_in_the_document(ask("POST", "/v1/faults", examples.FAULT_BODY), examples.FAULT)
+    as_in_the_document(ask("GET", "/v1/faults"), examples.FAULTS)
+    as_in_the_document(ask("DELETE", "/v1/faults"), examples.CLEARED_FAULTS)
 
 
 def test_the_examples_of_operations_and_rollouts_are_what_a_server_answers(ask):
@@ -113,6 +124,7 @@ def refusals_of_a_day(ask):
     yield ask("GET", "/v1/operations/nope")
     yield ask("GET", "/v1/rollouts/nope")
     yield ask("DELETE", "/v1/tokens/nope")
+    yield ask("DELETE", "/v1/faults/nope")
     yield ask("POST", "/v1/tokens", {"name": "ci", "role": "viewer"})
     yield ask("POST", "/v1/scopes/shop/vms/web-0/evict")
     yield ask("DELETE", "/v1/hosts/rack-7")

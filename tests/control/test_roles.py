@@ -30,6 +30,10 @@ LAW = {
     "GET /v1/stream": (Role.VIEWER, SCOPED),
     "GET /v1/clock": (Role.VIEWER, SCOPED),
     "POST /v1/clock": (Role.ADMIN, FLEET),
+    "GET /v1/faults": (Role.VIEWER, FLEET),
+    "POST /v1/faults": (Role.ADMIN, FLEET),
+    "DELETE /v1/faults": (Role.ADMIN, FLEET),
+    "DELETE /v1/faults/{fault_id}": (Role.ADMIN, FLEET),
     "GET /v1/hosts": (Role.VIEWER, FLEET),
     "GET /v1/hosts/{host}": (Role.VIEWER, FLEET),
     "PUT /v1/hosts/{host}": (Role.ADMIN, FLEET),
@@ -66,7 +70,7 @@ def test_every_route_is_open_by_name_or_declares_one_role():
 
 
 def test_every_route_declares_what_the_law_says():
-    """Viewer: every GET. Operator: operations, maintenance, failures, words on events. Admin: declarations, tokens, clock."""
+    """Viewer: every GET. Operator: operations, maintenance, failures, words on events. Admin: declarations, tokens, clock, faults."""
     declared = {name: (needs[0].role, needs[0].fleet_wide) for name, needs, _ in routes_of_the_app() if needs}
 
     assert declared == LAW
@@ -143,7 +147,7 @@ def filled(route, **names):
     method, path = route.split()
     given = {
         "scope": "nowhere", "vm": "a", "operation": "restart", "event_id": NO_EVENT, "action": "approve",
-        "host": "nowhere", "name": "nobody", "operation_id": NO_EVENT, "rollout_id": NO_EVENT, **names,
+        "host": "nowhere", "name": "nobody", "operation_id": NO_EVENT, "rollout_id": NO_EVENT, "fault_id": "f0", **names,
     }  # fmt: skip
     body = {} if method in ("PUT", "POST") and "/vms/" not in path and "{action}" not in path else None
     return method, path.format(**given), {"type": "Reboot"} if "maintenance" in path else body

@@ -52,15 +52,16 @@ something_valid = cases(1000 if PROOF else 12, mode="positive")
 
 @pytest.fixture(scope="module")
 def fleet(tmp_path_factory):
-    """The demo scope, on a manual clock."""
-    with open_lab(lab_settings(tmp_path_factory.mktemp("fleet") / "state", demo=True)) as lab:
+    """The demo scope, on a manual clock, with faults allowed."""
+    wanted = lab_settings(tmp_path_factory.mktemp("fleet") / "state", demo=True, allow_faults=True)
+    with open_lab(wanted) as lab:
         yield lab
 
 
 @pytest.fixture(scope="module")
 def shop(tmp_path_factory):
     """A server of its own, so that nobody else takes the shop's addresses."""
-    with open_lab(lab_settings(tmp_path_factory.mktemp("shop") / "state")) as lab:
+    with open_lab(lab_settings(tmp_path_factory.mktemp("shop") / "state", allow_faults=True)) as lab:
         yield lab
 
 

@@ -231,8 +231,8 @@ def complete(event: Event | str, **facts) -> CompleteEvent:
     return CompleteEvent(**facts_of_asking(facts), event_id=event if isinstance(event, str) else event.id)
 
 
-def tick() -> Tick:
-    return Tick(scope=SHOP, request_id=request_id())
+def tick(node: str = "") -> Tick:
+    return Tick(scope=SHOP, request_id=request_id(), node=node)
 
 
 def asked(vm: str, at: Moment = NOON) -> NoteAsked:

@@ -13,6 +13,7 @@ from builders import EXECUTOR, NOON, OPERATOR, declare, request_id, tick
 
 from notbefore.core.decide import decide
 from notbefore.core.errors import Refusal
+from notbefore.core.expected import Expected
 from notbefore.core.fleet_seen import Fleet
 from notbefore.core.history import Change
 from notbefore.core.kinds import ENDED, EventType, Status
@@ -268,7 +269,7 @@ class DrivenFleet:
 
     @property
     def fleet(self) -> Fleet:
-        return Fleet(self.scopes, self.operations, self.expected_s)
+        return Fleet(self.scopes, self.operations, Expected(self.expected_s))
 
     # -- What can be seen of it afterwards.
 

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from notbefore.core.expected import Expected
 from notbefore.core.explain.operation import operation_waits_for
 from notbefore.core.explain.rollout import rollout_waits_for, target_waits_for
 from notbefore.core.fleet_seen import Fleet
@@ -126,7 +127,9 @@ def rollout(*in_hand, waiting=(), limits=None, **more):
 
 
 def fleet(*scopes, operations=()):
-    return Fleet({one.key: one for one in scopes}, {one.id: one for one in operations}, {EventType.REBOOT: 30})
+    return Fleet(
+        {one.key: one for one in scopes}, {one.id: one for one in operations}, Expected({EventType.REBOOT: 30})
+    )
 
 
 def in_wave(name, wave_operation):

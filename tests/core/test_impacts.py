@@ -20,6 +20,7 @@ from builders import (
     refused,
     running,
     scope_with,
+    tick,
 )
 
 from notbefore.core.decide import decide
@@ -146,6 +147,25 @@ def test_an_impact_that_succeeds_after_failing_completes_the_event():
     last = decide(after(scope, claim(event, "vm-a", seen=4)), finished(event, "vm-a", 5), NOON)
 
     assert ended_as(last) == ["Completed"]
+
+
+def test_a_start_by_the_clock_is_claimed_in_the_same_commit_by_the_node_whose_clock_it_was():
+    """S6: whoever starts it has the first attempt, since that moment; a claim of another comes too late."""
+    due = later(15 * MINUTE + 1)
+
+    scope = after(scope_with(reboot_of("vm-a", "vm-b")), tick("node-1"), now=due)
+
+    claimed = [(p.attempt_id, p.claimed_by, p.since_ms) for p in scope.pending]
+    assert claimed == [(f"{EVENT}/{vm}#1", "node-1", due.wall_ms) for vm in ("vm-a", "vm-b")]
+    refused(StaleAttempt, scope, claim(REBOOT, "vm-a", node="node-2"))
+
+
+def test_a_start_claims_no_vm_whose_earlier_impact_is_still_to_come():
+    """Per VM in order: an attempt begins when it is claimed, and this one cannot begin yet."""
+    waits = reboot_of("vm-a", "vm-b", event_id="LATER")
+    scope = after(scope_with(running(reboot_of("vm-a")), waits), tick("node-1"), now=later(15 * MINUTE + 1))
+
+    assert [(p.effect.vm, p.claimed_by) for p in scope.pending] == [("vm-a", ""), ("vm-a", ""), ("vm-b", "node-1")]
 
 
 def test_a_claim_takes_the_next_attempt_for_one_node():

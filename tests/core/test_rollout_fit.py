@@ -8,6 +8,7 @@ from builders import HOUR, MINUTE, NOON, OPERATOR, later, maintain
 from driven_fleets import DrivenFleet, scopes_of
 
 from notbefore.core.errors import Invalid
+from notbefore.core.expected import Expected
 from notbefore.core.fleet_seen import Fleet
 from notbefore.core.kinds import EventType, VmState
 from notbefore.core.model import Vm
@@ -17,7 +18,7 @@ from notbefore.core.rollout_fit import Blocked, Fit, at_once, next_fit
 from notbefore.core.rollout_targets import Chosen, chosen_targets
 from notbefore.core.windows import Window
 
-EXPECTED_S = dict.fromkeys(EventType, 30)
+EXPECTED = Expected(dict.fromkeys(EventType, 30))
 EVERY_DAY = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 
 
@@ -31,9 +32,9 @@ def rollout(limits=None, over=Over.HOSTS, **facts):
 
 
 def fit(scopes, one, name="h1", now=NOON, target=None):
-    fleet = Fleet(scopes, {}, EXPECTED_S)
+    fleet = Fleet(scopes, {}, EXPECTED)
     target = target or Target(name, fleet.vms_of(name, one.over))
-    return next_fit(one, target, at_once(one, scopes), scopes, now, EXPECTED_S)
+    return next_fit(one, target, at_once(one, scopes), scopes, now, EXPECTED)
 
 
 def names(found):
@@ -197,6 +198,18 @@ def test_a_wave_must_fit_into_the_window_with_its_notice_and_duration(until_min,
         assert names(found) == ["a0", "a1", "b0"]
     else:
         assert found == Blocked("no window is open for the 931 s that a wave needs")
+
+
+def test_a_wave_must_fit_into_the_window_with_its_checks_too():
+    """core/expected: an event is Started until its checks are over, a duration of its own or not."""
+    scopes, window = scopes_of(TENANTS), Window(EVERY_DAY, 12 * 60, 12 * 60 + 16)
+    one = rollout(Limits(windows=(window,)), duration_s=5)
+    target = Target("h1", Fleet(scopes, {}, EXPECTED).vms_of("h1", one.over))
+    checked = Expected(checks_s={EventType.REBOOT: 300})
+
+    assert names(next_fit(one, target, at_once(one, scopes), scopes, NOON, EXPECTED)) == ["a0", "a1", "b0"]
+    blocked = next_fit(one, target, at_once(one, scopes), scopes, NOON, checked)
+    assert blocked == Blocked("no window is open for the 1206 s that a wave needs")
 
 
 def test_a_window_that_closes_too_soon_is_waited_for_until_it_opens_again():

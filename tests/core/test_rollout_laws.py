@@ -8,6 +8,7 @@ from fleet_laws import recovered, watched, within_budget, within_rate
 from hypothesis import strategies as st
 from random_fleets import hosts_in, on_random_fleets, sometimes, with_settings
 
+from notbefore.core.expected import Expected
 from notbefore.core.kinds import EventType, Listening
 from notbefore.core.rollout import Limits, Over, Rollout, RolloutStatus
 from notbefore.core.rollout_plan import plan_of
@@ -78,7 +79,7 @@ def test_with_nobody_approving_what_happens_is_what_was_planned(case, limits, ov
     """Must show: the plan printed beforehand equals what history shows, whoever drives in which order."""
     scopes, dice = listening(case[0]), case[1]
     rollout = rollout_over(scopes, limits, over)
-    plan = plan_of(rollout, scopes, {}, dict.fromkeys(EventType, 30), NOON)
+    plan = plan_of(rollout, scopes, {}, Expected(dict.fromkeys(EventType, 30)), NOON)
     fleet, done = rolled_out(scopes, rollout, dice, stale=0.0)
 
     assert plan.stuck == ""
@@ -127,7 +128,7 @@ def test_one_host_at_a_time_ends_no_later_for_any_approval(case, approved):
     """
     scopes = {key: with_settings(scope, recovery_s=0) for key, scope in listening(case[0]).items()}
     rollout = rollout_over(scopes, Limits(max_hosts=1))
-    plan = plan_of(rollout, scopes, {}, dict.fromkeys(EventType, 30), NOON)
+    plan = plan_of(rollout, scopes, {}, Expected(dict.fromkeys(EventType, 30)), NOON)
     _, done = rolled_out(scopes, rollout, case[1], approved, stale=0.0)
 
     assert done.ended_at_ms <= plan.ends_ms

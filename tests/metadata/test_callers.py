@@ -7,6 +7,7 @@ from notbefore.core.errors import Invalid, NotAllowed
 from notbefore.metadata.identity import canonical_peer, is_loopback, vm_ref
 from notbefore.metadata.listen import refuse_routable
 from notbefore.sockets import parse_address
+from notbefore.wiring import listen_for
 
 A = {"name": "a", "addresses": ["127.0.1.1"]}
 B = {"name": "b", "addresses": ["127.0.1.2"]}
@@ -34,6 +35,18 @@ def test_a_listener_bound_to_a_vm_identifies_it_before_the_address(tmp_path):
         lab.approve(event["id"], source="127.0.1.1")
 
         assert lab.event(event["id"])["approvals"][0]["vm"] == "b"
+
+
+def test_a_listener_that_is_opened_while_serving_is_as_good_as_the_others(lab):
+    """SPEC §5 (1); only on loopback, and closed with the server."""
+    lab.declare("s", A, B, listening="always")
+    event = lab.made("s", "a", "restart")
+
+    lab.metadata = address_of(lab.run(listen_for(lab.server, "S/B")))
+    lab.approve(event["id"], source="127.0.1.1")
+
+    assert lab.metadata[0] == "127.0.0.1"
+    assert lab.event(event["id"])["approvals"][0]["vm"] == "b"
 
 
 def test_a_listener_bound_to_a_vm_that_is_not_there_identifies_nobody(tmp_path):

@@ -115,6 +115,27 @@ async def test_an_effect_left_by_a_crash_is_taken_up_under_a_new_attempt_id(tmp_
         assert again.executor.attempts == [f"{event_id}/a#2"]
 
 
+async def test_what_the_clock_starts_is_carried_out_by_the_node_that_started_it_without_another_commit(tmp_path):
+    """S6: the start is the claim. A node that comes later takes up what was left, under a new attempt id, once."""
+    hanging = NotingExecutor()
+    hanging.gates["a"] = asyncio.Event()
+    async with running_node(tmp_path, hanging, name="node-a") as node:
+        await node.declare("a", "b")
+        event_id = await node.operate("a", "restart")
+        before = node.node.snapshot.view("s").version
+        moving = asyncio.create_task(node.advance(15 * 60))
+        while not hanging.attempts:
+            await asyncio.sleep(0.01)
+
+        assert node.node.snapshot.view("s").version == before + 1
+        moving.cancel()
+    async with running_node(tmp_path, name="node-a") as again:
+        await again.gone(event_id)
+
+        assert hanging.attempts == [f"{event_id}/a#1"]
+        assert again.executor.attempts == [f"{event_id}/a#2"]
+
+
 async def test_an_operators_word_ends_an_impact_and_the_late_report_changes_nothing(tmp_path):
     """S10: … an operator's word; a report of an attempt that is no longer current is refused."""
     executor = NotingExecutor()

@@ -10,6 +10,7 @@ from nodes import OPERATOR, FaultyStore, NotingExecutor, running_node
 
 from notbefore.clock import ManualClock
 from notbefore.core.errors import WrongStatus
+from notbefore.core.expected import Expected
 from notbefore.core.kinds import Status
 from notbefore.core.rollout import Limits, RolloutStatus
 from notbefore.executors.simulate import DEFAULT_DURATION_S, SimulatedExecutor, Simulation
@@ -37,7 +38,7 @@ async def declare_fleet(node, scopes=20, domains=5):
     for n in range(scopes):
         vms = [vm(f"s{n:02}-{d}", HOSTS[(n + 4 * d + n // 5) % len(HOSTS)], d) for d in range(domains)]
         await node.declare(*vms, scope=f"s{n:02}")
-    node.node.rollouts.expected_s = DEFAULT_DURATION_S
+    node.node.rollouts.expected = Expected(DEFAULT_DURATION_S)
 
 
 async def what_happened(node):
@@ -284,5 +285,5 @@ async def a_restarted_node(tmp_path):
     clock = ManualClock(tasks, tmp_path / "clock")
     executor = SimulatedExecutor(Simulation(), clock, tasks, Random(1))
     async with running_node(tmp_path, executor, clock, name="node-a", tasks=tasks) as node:
-        node.node.rollouts.expected_s = DEFAULT_DURATION_S
+        node.node.rollouts.expected = Expected(DEFAULT_DURATION_S)
         yield node

@@ -168,11 +168,19 @@ FAULTS = (
     Planted(
         "carried out before it is claimed",
         "runtime/outbox.py",
-        "            taken = await self._turns.take(claim)\n"
-        "            claimed = next(one for one in taken.scope.pending if one.key == pending.key)\n",
-        "            taken, claimed = Taken(None, scope), replace(pending, attempt=pending.attempt + 1)\n"
-        "            self._tasks.spawn('claim', self._turns.take(claim))\n",
+        "        taken = await self._turns.take(claim)\n"
+        "        return taken.scope, next(one for one in taken.scope.pending if one.key == pending.key)\n",
+        "        self._tasks.spawn('claim', self._turns.take(claim))\n"
+        "        return scope, replace(pending, attempt=pending.attempt + 1)\n",
         "S6",
+    ),
+    Planted(
+        "a claim made with the start is begun whenever it is seen",
+        "runtime/outbox.py",
+        "own - known if self._is_running",
+        "own if self._is_running",
+        "S6",
+        within=150,
     ),
     Planted(
         "second impact of a VM beside the first",
@@ -645,8 +653,8 @@ def with_names(source: str) -> str:
             "made = view.made_of_it[wanted.version.name] =", "made = KEPT[(tag, wanted.version.name)] ="
         )
         extra = "KEPT = {}\n"
-    if "Taken(None" in source:
-        extra = "from dataclasses import replace\nfrom notbefore.runtime.turn import Taken\n"
+    if "spawn('claim'" in source:
+        extra = "from dataclasses import replace\n"
     return source + "\n" + extra
 
 

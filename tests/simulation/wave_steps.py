@@ -8,6 +8,7 @@ from dataclasses import replace
 from law_steps import OPERATOR, Run, asking, declare
 
 from notbefore.core.errors import Refusal
+from notbefore.core.expected import Expected
 from notbefore.core.fleet_seen import Fleet
 from notbefore.core.history import Change, HistoryRecord
 from notbefore.core.kinds import ENDED, EventType
@@ -145,7 +146,7 @@ class Waved(Run):
 
     def rolled(self, key=ID):
         operations = {one.id: one for one in self.kept.values() if isinstance(one, Operation)}
-        return roll(self.kept[key], Fleet(self.fleet, operations, {}), self.moment("one"))
+        return roll(self.kept[key], Fleet(self.fleet, operations, Expected()), self.moment("one"))
 
     def roll_on(self, key=ID):
         """The rollout and its operations, as far as they go now; the second in which waves are counted passes."""

@@ -1,6 +1,7 @@
 """Times as people type them: `90`, `15m`, `1h30m`; and a NotBefore, given as a time or as so long from now."""
 
 import re
+from math import ceil
 
 import typer
 
@@ -13,7 +14,8 @@ _SECONDS = re.compile(r"\d{1,9}")
 _UNITS_S = (24 * 3600, 3600, 60, 1)
 # The server shows its clock to the second and has moved on a little by the time it reads the request; without this
 # a notice that is exactly as long as allowed would be refused as too early.
-REAL_CLOCK_MARGIN_S = 2
+SHOWN_MARGIN_S = 1
+ON_THE_WAY_S = 1
 
 
 def duration_s(text: str, what: str) -> int:
@@ -31,7 +33,8 @@ def not_before(text: str, api: ControlApi) -> str:
     if text.startswith("+") or text[-1:] in ("d", "h", "m", "s"):
         wait_s = duration_s(text.removeprefix("+"), "--not-before")
         clock = api.get("clock")
-        margin_s = REAL_CLOCK_MARGIN_S if clock["kind"] == "real" else 0
+        stands = clock.get("paused", clock["kind"] != "real")
+        margin_s = 0 if stands else SHOWN_MARGIN_S + ceil(ON_THE_WAY_S * clock.get("rate", 1))
         return iso(parse_iso(clock["now"]) + (wait_s + margin_s) * SECOND_MS)
     try:
         parse_iso(text)

@@ -5,6 +5,7 @@ Rule 2: no traceback reaches a user, unless NOTBEFORE_DEBUG=1 asks for it.
 Rule 3: a reader that has gone away (`| head`) is no error.
 """
 
+import errno
 import os
 import sys
 import traceback
@@ -18,13 +19,19 @@ from notbefore.cli import (
     apply,
     ask,
     clock,
+    conformance,
     events,
     explain,
+    fault,
     history,
     hosts,
     maintenance,
     operations,
+    play,
+    record,
+    replay,
     rollouts,
+    sandbox,
     scopes,
     serve,
     simulate,
@@ -89,6 +96,8 @@ def made_app() -> typer.Typer:
     app.command(rich_help_panel=SERVER)(serve.serve)
     app.command(rich_help_panel=SERVER)(apply.apply)
     app.add_typer(clock.app, rich_help_panel=SERVER)
+    app.add_typer(fault.app, rich_help_panel=SERVER)
+    app.add_typer(sandbox.app, rich_help_panel=SERVER)
     app.add_typer(store.app, rich_help_panel=SERVER)
     app.add_typer(token.app, rich_help_panel=SERVER)
     app.command(rich_help_panel=SERVER)(doctor)
@@ -103,11 +112,25 @@ def made_app() -> typer.Typer:
     for action in events.HELP:
         app.command(action, rich_help_panel=WORD)(events.command_for(action))
     app.command(rich_help_panel=PROVE)(simulate.simulate)
+    app.command(rich_help_panel=PROVE)(conformance.conformance)
+    app.command(rich_help_panel=PROVE)(record.record)
+    app.command(rich_help_panel=PROVE)(replay.replay)
+    app.command(rich_help_panel=PROVE)(play.play)
     return app
 
 
 def run(args: Sequence[str]) -> int:
     """Run one command line; the exit code, whatever happens."""
+    code = _ran(args)
+    try:
+        sys.stdout.flush()
+    except OSError:
+        # What could not be written was complained about already.
+        _drop_output()
+    return code
+
+
+def _ran(args: Sequence[str]) -> int:
     try:
         code = made_app()(list(args), prog_name=PROGRAM, standalone_mode=False)
         sys.stdout.flush()
@@ -138,13 +161,19 @@ def _wrong_usage(wrong: typer.TyperException) -> int:
 
 
 def _reader_gone() -> int:
-    """Whatever is still buffered goes nowhere, so that the interpreter does not complain at its end."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    _drop_output()
     return DONE
 
 
+def _drop_output() -> None:
+    """Whatever is still buffered goes nowhere, so that the interpreter does not complain at its end."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
 def _unexpected(error: Exception) -> int:
-    if os.environ.get("NOTBEFORE_DEBUG") == "1":
+    if isinstance(error, OSError) and error.errno == errno.ENOSPC:
+        complain("What there is to print cannot be written: no space is left there.")
+    elif os.environ.get("NOTBEFORE_DEBUG") == "1":
         traceback.print_exception(error)
     else:
         complain(

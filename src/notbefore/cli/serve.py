@@ -23,7 +23,10 @@ Store = Annotated[
     str | None, typer.Option("--store", metavar="URL", help="sqlite:PATH. Default: in the state directory.")
 ]
 Check = Annotated[bool, typer.Option("--check", help="Only check the settings and print them as they would be used.")]
-Clock = Annotated[str | None, typer.Option("--clock", metavar="CLOCK", help="real (the default), or manual.")]
+AllowFaults = Annotated[
+    bool, typer.Option("--allow-faults", help="Let `notbefore fault` have it do wrong what the real service does.")
+]
+Clock = Annotated[str | None, typer.Option("--clock", metavar="CLOCK", help="real (the default), manual, or rate:N.")]
 
 
 def serve(
@@ -35,13 +38,15 @@ def serve(
     control: Control = None,
     store: Store = None,
     clock: Clock = None,
+    allow_faults: AllowFaults = False,
     check: Check = False,
 ) -> int:
     """Run the server: the metadata service for VMs and the control API for operators.
 
     A flag beats the environment, which beats the settings file. With --clock manual time stands still until
-    `notbefore clock` turns it. Ctrl-C stops it, SIGHUP makes it read its settings again. With --check it serves
-    nothing: it says what is wrong with the settings, or prints them, secrets left out.
+    `notbefore clock` turns it; with --clock rate:60 a minute passes in each second. Ctrl-C stops it, SIGHUP makes
+    it read its settings again. With --check it serves nothing: it says what is wrong with the settings, or prints
+    them, secrets left out.
 
     Example: `notbefore serve --demo --clock manual`, or `notbefore serve --config notbefore.toml --check`
     """
@@ -49,6 +54,7 @@ def serve(
     from notbefore.settings import SettingsRefused  # noqa: PLC0415
 
     overrides = given(demo=demo or None, state=state, metadata=metadata, control=control, store=store, clock=clock)
+    overrides |= given(allow_faults=allow_faults or None)
     file = Path(config) if config else None
     try:
         if check:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 Rows = Sequence[Sequence[str]]
 
-FOLDING = ("why", "by", "waiting for", "vms", "resources", "addresses", "description", "update domains")
+FOLDING = ("why", "by", "waiting for", "vms", "resources", "addresses", "description", "update domains", "sentence")
 FOLDED_MIN = 16
 GAP = 2
 STYLES: Mapping[str, str] = {

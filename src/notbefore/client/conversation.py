@@ -25,7 +25,7 @@ JSON: Mapping[str, str] = {"Content-Type": "application/json"}
 class Conversation:
     def __init__(self, endpoint: Endpoint, api_version: str, patience: Patience, vm: str | None = None) -> None:
         self._endpoint = endpoint
-        self._target = _target(endpoint, PATH, api_version)
+        self._target = endpoint.target(PATH, api_version)
         self._patience = patience
         self._vm = vm
         self._name = ""
@@ -145,7 +145,7 @@ class Conversation:
         return self._name
 
     def _told_name(self, now_s: float) -> Plan[tuple[str, str]]:
-        target = _target(self._endpoint, INSTANCE_PATH, INSTANCE_VERSION)
+        target = self._endpoint.target(INSTANCE_PATH, INSTANCE_VERSION)
         ask = Ask("GET", target, self._patience.later_s)
         try:
             answer = yield from self._persistently(lambda _: ask, now_s, final=NOT_FOUND)
@@ -176,9 +176,3 @@ class Conversation:
                 raise verdict.error
             log.warning("%s Asked again in %.1f to %.1f s.", verdict.why, wait.low_s, wait.high_s)
             yield wait
-
-
-def _target(endpoint: Endpoint, path: str, api_version: str) -> str:
-    from urllib.parse import urlencode  # noqa: PLC0415  it comes with HTTP, when there is somebody to ask
-
-    return f"{endpoint.prefix}{path}?{urlencode({'api-version': api_version})}"

@@ -32,6 +32,12 @@ class Endpoint:
     prefix: str
     source: str | None = None
 
+    def target(self, path: str, api_version: str) -> str:
+        """What a request for this path in this version says behind its method."""
+        from urllib.parse import urlencode  # noqa: PLC0415  it comes with HTTP, when there is somebody to ask
+
+        return f"{self.prefix}{path}?{urlencode({'api-version': api_version})}"
+
 
 def checked_endpoint(url: str, source: str | None = None) -> Endpoint:
     from urllib.parse import urlsplit  # noqa: PLC0415  it comes with HTTP, when there is somebody to ask

@@ -48,8 +48,9 @@ class Shown:
 class Poll:
     """The rhythm of one watcher."""
 
-    def __init__(self, target: str, patience: Patience) -> None:
+    def __init__(self, target: str, patience: Patience, every_s: float = POLL_EVERY_S) -> None:
         self.shown = Shown()
+        self._every_s = every_s
         self._target = target
         self._patience = patience
         self._answered_s: float | None = None
@@ -86,7 +87,7 @@ class Poll:
     def rest(self, answer: Answer, *, changed: bool) -> Wait:
         """Until the next question: none where the endpoint itself holds it."""
         ask_at_once = self._is_held and (changed or self._was_whole)
-        pause_s = 0.0 if ask_at_once else POLL_EVERY_S
+        pause_s = 0.0 if ask_at_once else self._every_s
         return Wait(pause_s, pause_s, since_s=answer.asked_s)
 
     def _note(self, *, is_held: bool) -> None:

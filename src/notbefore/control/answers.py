@@ -13,6 +13,7 @@ from pydantic.json_schema import SkipJsonSchema
 from notbefore.core.explain import Rule
 from notbefore.core.kinds import EventType, Eviction, Kind, Listening, Policy, Source, Status, VmState
 from notbefore.core.tokens import Role
+from notbefore.faults.fault import KINDS
 
 Time = Annotated[str, Field(json_schema_extra={"format": "date-time"})]
 
@@ -195,9 +196,11 @@ class History(BaseModel):
 
 
 class Clock(BaseModel):
-    kind: str = said("`real` or `manual`.", json_schema_extra={"enum": ["real", "manual"]})
+    kind: str = said("What `serve` was started with.", json_schema_extra={"enum": ["real", "manual", "rate"]})
     now: Time
-    next_due: Time | None = said("When the next thing falls due on a manual clock.")
+    rate: float = said("How many seconds pass in a real one, while it runs; 1 for the real clock.")
+    paused: bool = said("Whether it stands until it is turned.")
+    next_due: Time | None = said("When the next thing falls due on an emulator's clock.")
 
 
 class TurnedClock(Clock):
@@ -220,6 +223,30 @@ class NewToken(Token):
 
 class Tokens(BaseModel):
     tokens: list[Token]
+
+
+class Fault(BaseModel):
+    id: str
+    kind: str = said("What goes wrong.", json_schema_extra={"enum": list(KINDS)})
+    vms: list[str] = said("As `scope/vm`; none: all.")
+    times: int | None = said("How often it strikes; null: until it is cleared.")
+    probability: float
+    seed: int | None = said("What chance is drawn from; null where there is none.")
+    on: str | None = said("Which requests it strikes; null for kinds that strike no requests.")
+    delay_s: float | None = said("Null where the kind takes none; so with the other seconds.")
+    after_s: float | None
+    notice_s: float | None
+    duration_s: float | None
+    struck: int = said("How many answers or events it has struck.")
+    spent: bool = said("Whether it has struck as often as it may.")
+
+
+class Faults(BaseModel):
+    faults: list[Fault] = said("The oldest first.")
+
+
+class ClearedFaults(BaseModel):
+    cleared: int = said("How many there were.")
 
 
 class Health(BaseModel):

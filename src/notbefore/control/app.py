@@ -1,9 +1,13 @@
 """The control API as one app: routes, the token before them, one shape of error, a limit on bodies."""
 
+from collections.abc import Sequence
+from functools import cache
 from typing import Any
 
 from fastapi import APIRouter, Depends, FastAPI, Response
 from fastapi.responses import JSONResponse
+from fastapi.routing import APIRoute
+from starlette.routing import BaseRoute
 
 from notbefore import __version__
 from notbefore.control import (
@@ -11,6 +15,7 @@ from notbefore.control import (
     errors,
     events,
     explain,
+    faults,
     history,
     hosts,
     openapi,
@@ -40,18 +45,30 @@ def control_app(plane: ControlPlane) -> FastAPI:
         openapi_tags=openapi.TAGS,
         redoc_url=None,
         redirect_slashes=False,
-        generate_unique_id_function=lambda route: route.name,
+        generate_unique_id_function=name_of,
     )
     app.state.plane = plane
     errors.install(app)
     # From the inside out: who asks is known before a body is read.
     app.add_middleware(BodyLimit)
     app.add_middleware(Gate, plane=plane)
-    for part in (scopes, hosts, operations, rollouts, events, explain, history, stream, clock, tokens):
+    app.router.routes.extend(routes())
+    return app
+
+
+@cache
+def routes() -> Sequence[BaseRoute]:
+    """Made once in a process, since FastAPI looks at every route anew for each app; nothing of a server is in them."""
+    app = APIRouter(generate_unique_id_function=name_of)
+    for part in (scopes, hosts, operations, rollouts, events, explain, history, stream, clock, faults, tokens):
         app.include_router(part.router, dependencies=[Depends(known_only)])
     app.include_router(metrics.router)
     app.include_router(health)
-    return app
+    return tuple(app.routes)
+
+
+def name_of(route: APIRoute) -> str:
+    return route.name
 
 
 health = APIRouter(tags=["health"])

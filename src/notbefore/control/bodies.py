@@ -11,19 +11,19 @@ from typing import Annotated, Any, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, StrictBool, StrictFloat, StrictInt, StrictStr
 
+from notbefore.clock import RATE_MAX
 from notbefore.control import examples
 from notbefore.core.declare import ADDRESSES_PER_VM_MAX, NAME_MAX, VMS_PER_SCOPE_MAX
 from notbefore.core.errors import Invalid
 from notbefore.core.kinds import MAINTENANCE_TYPES, EventType, Eviction, Kind, Listening, Policy, Source, VmState
 from notbefore.core.model import Vm
 from notbefore.core.scope_settings import DEFAULT_POLICY, RECOVERY_MAX_S, USER_OPERATIONS_MAX, ScopeSettings
+from notbefore.core.times import LATEST_MS
 from notbefore.wire.times import iso, parse_iso
 
 DURATION_MAX_S = 30 * 24 * 3600
 DOMAIN_MAX = 10_000
 ADVANCE_MAX_S = 366 * 24 * 3600
-# Dates end with the year 9999; whatever follows from the latest time that may be asked for can still be written.
-LATEST_MS = parse_iso("9000-01-01T00:00:00Z")
 TEXT_MAX = 1000
 TAGS_MAX = 64
 
@@ -146,10 +146,15 @@ class MaintenanceBody(OperationBody, json_schema_extra={"examples": [examples.MA
 
 
 class ClockBody(Body, json_schema_extra={"examples": list(examples.CLOCK_BODIES)}):
-    """One of the two."""
+    """One of the four."""
 
     advance_s: Annotated[StrictInt | StrictFloat, Field(ge=0, le=ADVANCE_MAX_S)] | None = None
     to_next: StrictBool = False
+    rate: Annotated[
+        Annotated[StrictInt | StrictFloat, Field(gt=0, le=RATE_MAX)] | None,
+        told("Let it run by itself: so many seconds in a real one."),
+    ] = None
+    paused: Annotated[StrictBool | None, told("Let it stand, or run on at its rate.")] = None
 
 
 def word(words: type[Word], given: str, field: str) -> Word:

@@ -4,18 +4,19 @@ from typing import Any
 
 from fastapi import APIRouter
 
-from notbefore.clock import ManualClock
+from notbefore.clock import ManualClock, Pace
 from notbefore.control import answers, examples
-from notbefore.control.bodies import LATEST_MS, ClockBody
+from notbefore.control.bodies import ClockBody
 from notbefore.control.openapi import answered
 from notbefore.control.plane import ControlPlane, Plane
 from notbefore.control.roles import By, Role, needs
 from notbefore.control.shapes import shown_record
 from notbefore.core.errors import Invalid, NotAllowed
-from notbefore.core.times import SECOND_MS, iso
+from notbefore.core.times import LATEST_MS, SECOND_MS, iso
 from notbefore.ports import HistoryQuery, StoredRecord
 
 RECORDS_PER_READ = 1000
+TURNS = ("advance_s", "to_next", "rate", "paused")
 
 router = APIRouter(prefix="/v1/clock", tags=["clock"])
 
@@ -30,16 +31,19 @@ async def read_clock(plane: Plane, caller: By) -> dict[str, Any]:
     """What is due next may be another scope's, so a token that is limited to some is not told."""
     clock = plane.manual_clock
     due_ms = clock.next_due_ms() if clock and caller.scopes is None else None
+    pace = clock.pace if clock else Pace(paused=False)
     return {
-        "kind": "manual" if clock else "real",
+        "kind": clock.kind.partition(":")[0] if clock else "real",
         "now": iso(plane.node.clock.now().wall_ms),
+        "rate": pace.rate,
+        "paused": pace.paused,
         "next_due": None if due_ms is None else iso(due_ms),
     }
 
 
 @router.post(
     "",
-    summary="Turn a manual clock; answers with what happened",
+    summary="Turn an emulator's clock, let it run or stand; answers with what happened",
     dependencies=[needs(Role.ADMIN, fleet_wide=True)],
     responses=answered(
         {200: "The clock, and what came of turning it"}, answers.TurnedClock, examples.TURNED_CLOCK, "not_allowed"
@@ -51,7 +55,7 @@ async def turn_clock(body: ClockBody, plane: Plane, caller: By) -> dict[str, Any
     if clock is None:
         raise NotAllowed(
             "This server runs on the real clock, which nobody can turn.",
-            "Start an emulator with `notbefore serve --clock manual`.",
+            "Start an emulator: `notbefore serve --clock manual`, or `--clock rate:60` for a minute in each second.",
         )
     last = await plane.node.store.history(HistoryQuery(limit=1, newest=True))
     await turn(clock, body)
@@ -60,8 +64,17 @@ async def turn_clock(body: ClockBody, plane: Plane, caller: By) -> dict[str, Any
 
 
 async def turn(clock: ManualClock, body: ClockBody) -> None:
-    if body.to_next == (body.advance_s is not None):
-        raise Invalid("Say either advance_s or to_next.", facts={"fields": ["advance_s", "to_next"]})
+    if [body.to_next, body.advance_s is not None, body.rate is not None, body.paused is not None].count(True) != 1:
+        raise Invalid(f"Say one of {', '.join(TURNS)}.", facts={"fields": list(TURNS)})
+    if body.rate is not None:
+        clock.set_pace(Pace(float(body.rate), paused=False))
+    elif body.paused is not None:
+        clock.set_pace(Pace(clock.pace.rate, paused=body.paused))
+    else:
+        await turn_by_hand(clock, body)
+
+
+async def turn_by_hand(clock: ManualClock, body: ClockBody) -> None:
     if clock.now().wall_ms + round((body.advance_s or 0) * SECOND_MS) > LATEST_MS:
         raise NotAllowed(
             f"The clock goes no further than {iso(LATEST_MS)}.", "Start anew with a state directory of its own."

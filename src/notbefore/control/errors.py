@@ -24,6 +24,7 @@ STATUS_OF_CODE: Mapping[str, int] = {
     "unknown_vm": 404,
     "unknown_event": 404,
     "unknown_token": 404,
+    "unknown_fault": 404,
     "not_found": 404,
     "method_not_allowed": 405,
     "wrong_status": 409,

@@ -23,7 +23,7 @@ SCOPE_BODY: Json = {
 OPERATION_BODY: Json = {"description": "kernel update"}
 MAINTENANCE_BODY: Json = {"type": "Freeze", "update_domains": [0, 1], "duration_s": 10}
 HOST_BODY: Json = {"executor": "simulate"}
-CLOCK_BODIES: list[Json] = [{"to_next": True}, {"advance_s": 900}]
+CLOCK_BODIES: list[Json] = [{"to_next": True}, {"advance_s": 900}, {"rate": 60}, {"paused": True}]
 TOKEN_BODY: Json = {"name": "ci", "role": "operator", "scopes": ["shop"], "expires_in_s": 86400}
 
 _WEB_0: Json = {
@@ -144,8 +144,8 @@ RECORD: Json = {
         },
     ],
 }
-CLOCK: Json = {"kind": "manual", "now": _NOTICED, "next_due": _DUE}
-TURNED_CLOCK: Json = {"kind": "manual", "now": _OVER, "next_due": None, "happened": [RECORD]}
+CLOCK: Json = {"kind": "manual", "now": _NOTICED, "rate": 1, "paused": True, "next_due": _DUE}
+TURNED_CLOCK: Json = {**CLOCK, "now": _OVER, "next_due": None, "happened": [RECORD]}
 HISTORY: Json = {"history": [RECORD], "next": 5, "more": True, "retired_through": 0}
 
 _FREEZE: Json = {
@@ -203,6 +203,25 @@ TOKEN: Json = {
 }
 NEW_TOKEN: Json = {**TOKEN, "secret": "nbt_SHOWN-ONCE-AND-NEVER-AGAIN-8KY_CQGcn5M86Em"}
 TOKENS: Json = {"tokens": [TOKEN]}
+
+FAULT_BODY: Json = {"kind": "500", "vms": ["web-0"], "times": 3, "on": "post"}
+FAULT: Json = {
+    "id": "f1",
+    "kind": "500",
+    "vms": ["shop/web-0"],
+    "times": 3,
+    "probability": 1.0,
+    "seed": None,
+    "on": "post",
+    "delay_s": None,
+    "after_s": None,
+    "notice_s": None,
+    "duration_s": None,
+    "struck": 0,
+    "spent": False,
+}
+FAULTS: Json = {"faults": [FAULT]}
+CLEARED_FAULTS: Json = {"cleared": 1}
 
 STREAM = f"retry: 1000\nid: 4\n\nid: 5\nevent: history\ndata: {json.dumps(RECORD, separators=(',', ':'))}\n\n"
 METRICS = '# TYPE notbefore_events gauge\nnotbefore_events{status="Scheduled",type="Reboot"} 1.0\n'

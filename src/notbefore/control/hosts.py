@@ -113,9 +113,7 @@ async def maintain_host(
     begun = maintenance_begun(wished(known.host.name, body, plane, by), scopes, plane.node.witness.now_everywhere())
     if body.plan:
         response.status_code = status.HTTP_200_OK
-        plan = await plane.planning.made(
-            plane.node.operations.planning(begun.operation, plane.node.rollouts.expected_s)
-        )
+        plan = await plane.planning.made(plane.node.operations.planning(begun.operation, plane.node.rollouts.expected))
         return {"plan": shown_plan(plan)}
     operation = await plane.node.operations.begin(begun)
     return {"operation": shown_operation(operation, scopes, plane.node.witness.now_everywhere())}

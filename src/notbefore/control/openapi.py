@@ -55,6 +55,7 @@ TAGS = [
     {"name": "events", "description": "What is planned, what waits for whom, what is over."},
     {"name": "history", "description": "What happened, when, by whom and why."},
     {"name": "clock", "description": "The emulator's clock, to be turned."},
+    {"name": "faults", "description": "What an emulator does wrong when it is told to."},
     {"name": "tokens", "description": "Who may ask for what."},
     {"name": "metrics", "description": "For Prometheus."},
     {"name": "health", "description": "Open to everybody."},

@@ -12,6 +12,7 @@ from notbefore.control.planning import Planning
 from notbefore.control.streams import Streams
 from notbefore.control.token_book import TokenBook
 from notbefore.core.model import Actor
+from notbefore.faults.book import FaultBook
 from notbefore.runtime.node import Node
 
 
@@ -26,6 +27,8 @@ class ControlPlane:
     """How long history is kept; 0 is for ever."""
     metrics: Metrics = field(default_factory=Metrics)
     planning: Planning = field(default_factory=Planning)
+    faults: FaultBook | None = None
+    """Where they are allowed."""
 
 
 async def plane_of(request: Request) -> ControlPlane:

@@ -59,6 +59,7 @@ REFUSALS: Mapping[str, tuple[str, str, Mapping[str, Any]]] = {
         {"rollout": "nope"},
     ),
     "unknown_token": ("There is no token 'nope'.", "`notbefore token list` lists those there are.", {"token": "nope"}),
+    "unknown_fault": ("There is no fault 'nope'.", "`notbefore fault list` lists those there are.", {"fault": "nope"}),
     "not_allowed": (
         "There is a token 'ci' already.",
         "Revoke it first, or choose another name.",

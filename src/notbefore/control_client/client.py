@@ -10,6 +10,7 @@ from datetime import datetime
 from typing import Self, TypedDict, Unpack
 
 from notbefore.control_client.control_api import ControlApi, Json
+from notbefore.control_client.faults import Faults
 from notbefore.control_client.following import followed
 from notbefore.control_client.found import found_api
 from notbefore.control_client.given import flags, given, time_text
@@ -40,7 +41,7 @@ class Wanted(TypedDict, total=False):
     description: str | None
 
 
-class ControlClient(FleetMaintenance):
+class ControlClient(FleetMaintenance, Faults):
     """`ControlClient("http://127.0.0.1:8255", token)`; `connect()` finds both as the command line does."""
 
     def __init__(self, url: str, token: str) -> None:
@@ -223,6 +224,14 @@ class ControlClient(FleetMaintenance):
 
     def to_next(self) -> Clock:
         return shaped(Clock, self.raw.post("clock", body={"to_next": True}, timeout_s=TURN_MAX_S))
+
+    def run_clock_at(self, rate: float) -> Clock:
+        """Let an emulator's clock run by itself: so many seconds in a real one."""
+        return shaped(Clock, self.raw.post("clock", body={"rate": rate}))
+
+    def pause_clock(self, *, paused: bool = True) -> Clock:
+        """Let it stand; or run on at its rate."""
+        return shaped(Clock, self.raw.post("clock", body={"paused": paused}))
 
 
 def connect(env: Mapping[str, str] = os.environ) -> ControlClient:

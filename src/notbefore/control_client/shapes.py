@@ -250,9 +250,31 @@ class Token:
 
 
 @dataclass(frozen=True, slots=True)
+class Fault:
+    """Something that an emulator does wrong; `vms` are `scope/vm`, and none means all."""
+
+    id: str
+    kind: str
+    vms: tuple[str, ...] = field(default=(), metadata=TEXTS)
+    times: int | None = None
+    probability: float = 1.0
+    seed: int | None = None
+    on: str | None = None
+    delay_s: float | None = None
+    after_s: float | None = None
+    notice_s: float | None = None
+    duration_s: float | None = None
+    struck: int = 0
+    spent: bool = False
+    raw: Json = field(default_factory=dict, compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
 class Clock:
     kind: str
     now: datetime = field(metadata=TIME)
+    rate: float = 1.0
+    paused: bool = False
     next_due: datetime | None = field(default=None, metadata=TIME)
     happened: tuple[HistoryRecord, ...] = field(default=(), metadata=many(HistoryRecord))
     raw: Json = field(default_factory=dict, compare=False, repr=False)

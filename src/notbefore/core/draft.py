@@ -12,7 +12,7 @@ from notbefore.core.history import Change, Declaration, HistoryRecord
 from notbefore.core.kinds import ENDED, Status
 from notbefore.core.lifecycle import Happening, status_after
 from notbefore.core.model import Actor, Event, Recovery, Scope, TakenRequest, Vm, name_key
-from notbefore.core.requests import Request
+from notbefore.core.requests import Request, Tick
 from notbefore.core.times import SECOND_MS, Moment
 from notbefore.core.visibility import picture
 
@@ -65,11 +65,18 @@ class Draft:
         at_ms = self.now.wall_ms
         impacts = [StartImpact(event.id, vm, event.type, event.duration_s) for vm in event.vms]
         self.effects += impacts
-        waiting = tuple(PendingEffect(impact, since_ms=at_ms) for impact in impacts)
+        waiting = tuple(self._pending(impact) for impact in impacts)
         hit_ms = {**self.scope.hit_ms, **{name_key(vm): at_ms for vm in event.vms}}
         self.scope = replace(self.scope, pending=(*self.scope.pending, *waiting), hit_ms=hit_ms)
         seen_since = event.visible_since_ms if event.visible_since_ms is not None else at_ms
         return replace(event, started_at_ms=at_ms, visible_since_ms=seen_since)
+
+    def _pending(self, impact: StartImpact) -> PendingEffect:
+        """Claimed at once by the node whose turn this is, unless the VM has an earlier impact still to come."""
+        node = self.request.node if isinstance(self.request, Tick) else ""
+        earlier = any(name_key(other.effect.vm) == name_key(impact.vm) for other in self.scope.pending)
+        pending = PendingEffect(impact, since_ms=self.now.wall_ms)
+        return replace(pending, attempt=1, claimed_by=node) if node and not earlier else pending
 
     def _rest_after(self, event: Event) -> None:
         """A domain that was really touched gets its rest before the next one's turn (SPEC §3.4).

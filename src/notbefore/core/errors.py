@@ -181,6 +181,15 @@ class UnknownToken(Refusal):
         )
 
 
+class UnknownFault(Refusal):
+    code = "unknown_fault"
+
+    def __init__(self, fault: str) -> None:
+        super().__init__(
+            f"There is no fault '{fault}'.", "`notbefore fault list` lists those there are.", {"fault": fault}
+        )
+
+
 class StoreUnavailable(Refusal):
     """The store cannot be written or read just now; nothing was promised."""
 
@@ -224,6 +233,7 @@ REFUSALS: Mapping[str, type[Refusal]] = {
         Forbidden,
         TooManyAttempts,
         UnknownToken,
+        UnknownFault,
         StoreUnavailable,
         SinkUnavailable,
         TooManyStreams,

@@ -4,7 +4,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
-from notbefore.core.kinds import EventType, VmState
+from notbefore.core.expected import Expected
+from notbefore.core.kinds import VmState
 from notbefore.core.model import Scope, is_on, name_key
 from notbefore.core.operation import Operation, ScopedVm
 from notbefore.core.rollout import Over
@@ -16,7 +17,7 @@ class Fleet:
 
     scopes: Mapping[str, Scope]
     operations: Mapping[str, Operation]
-    expected_s: Mapping[EventType, float]
+    expected: Expected
 
     def vms_of(self, name: str, over: Over) -> tuple[ScopedVm, ...]:
         """The running VMs of a host, or of a scope."""

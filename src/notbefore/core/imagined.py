@@ -12,7 +12,8 @@ from dataclasses import dataclass, replace
 
 from notbefore.core.decide import decide
 from notbefore.core.errors import Refusal
-from notbefore.core.kinds import EventType, Listening, Source, Status
+from notbefore.core.expected import Expected
+from notbefore.core.kinds import Listening, Source, Status
 from notbefore.core.listening import listens
 from notbefore.core.model import THE_SERVICE, Actor, ActorKind, Event, Scope, name_key
 from notbefore.core.operation import Member, Operation, Stage, Wave
@@ -47,11 +48,11 @@ class Imagined:
         self,
         scopes: Mapping[str, Scope],
         operations: Iterable[Operation],
-        expected_s: Mapping[EventType, float],
+        expected: Expected,
         at_ms: int,
     ) -> None:
         self.at_ms = at_ms
-        self.expected_s = expected_s
+        self.expected = expected
         self.scopes = {key: as_it_listens(scope, self.now) for key, scope in scopes.items()}
         self.operations = {one.id: one for one in operations}
         self.ended: list[EndedWave] = []
@@ -81,7 +82,7 @@ class Imagined:
         return min([*ends, *([due_ms] if due_ms is not None else [])], default=None)
 
     def _ends_ms(self, event: Event) -> int:
-        seconds = event.duration_s if event.duration_s >= 0 else self.expected_s.get(event.type, 0)
+        seconds = self.expected.started_s(event.type, event.duration_s)
         return (event.started_at_ms or self.at_ms) + round(seconds * SECOND_MS)
 
     def settle_scopes(self) -> None:

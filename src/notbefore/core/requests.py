@@ -133,9 +133,13 @@ class CompleteEvent(Request):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tick(Request):
-    """Time has passed: start what is due, let the next update domain have its turn."""
+    """Time has passed: start what is due, let the next update domain have its turn.
+
+    `node`: who carries out what starts, so that a start and its claim are one commit; empty leaves it to a ClaimEffect.
+    """
 
     by: Actor = THE_CLOCK
+    node: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

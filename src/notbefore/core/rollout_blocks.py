@@ -20,7 +20,7 @@ def block_of_target(rollout: Rollout, target: Target, fleet: Fleet, now: Moment)
     if not target.waiting:
         return None
     under_way = at_once(rollout, fleet.scopes)
-    fit = next_fit(rollout, target, under_way, fleet.scopes, now, fleet.expected_s)
+    fit = next_fit(rollout, target, under_way, fleet.scopes, now, fleet.expected)
     return fit if isinstance(fit, Blocked) else None
 
 

@@ -9,7 +9,7 @@ Rule 3: of a scope that is in a wave of this rollout, no other update domain is 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from notbefore.core.kinds import EventType
+from notbefore.core.expected import Expected
 from notbefore.core.model import Scope, Vm, name_key
 from notbefore.core.operation import ScopedVm
 from notbefore.core.operation_steps import ASK_AGAIN_MAX_MS, common_not_before_ms
@@ -105,7 +105,7 @@ def next_fit(
     under_way: AtOnce,
     scopes: Mapping[str, Scope],
     now: Moment,
-    expected_s: Mapping[EventType, float],
+    expected: Expected,
 ) -> Fit | Blocked:
     if is_still_to_come(target.not_until_ms, now, ASK_AGAIN_MAX_MS):
         return Blocked("its scopes could not take it a moment ago", target.not_until_ms)
@@ -118,17 +118,13 @@ def next_fit(
     if not ready:
         return first_of(blocks)
     not_before_ms = common_not_before_ms(rollout.type, [scope for scope, _ in ready], now)
-    need_ms = not_before_ms - now.wall_ms + round(seconds_of(rollout, expected_s) * SECOND_MS)
+    need_ms = not_before_ms - now.wall_ms + round(expected.started_s(rollout.type, rollout.duration_s) * SECOND_MS)
     opens_ms = first_fit_ms(rollout.limits.windows, now.wall_ms, need_ms)
     if opens_ms is None:
         return Blocked(f"no window is open for the {need_ms // SECOND_MS} s that a wave needs")
     if opens_ms > now.wall_ms:
         return Blocked(f"its window, which opens at {iso(opens_ms)}", opens_ms)
     return within_limits(rollout, ready, under_way)
-
-
-def seconds_of(rollout: Rollout, expected_s: Mapping[EventType, float]) -> float:
-    return rollout.duration_s if rollout.duration_s >= 0 else expected_s.get(rollout.type, 0)
 
 
 def vms_by_scope(waiting: Sequence[ScopedVm], scopes: Mapping[str, Scope]) -> list[tuple[Scope, list[Vm]]]:

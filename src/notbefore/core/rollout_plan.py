@@ -9,9 +9,9 @@ Rule 3: pure, and seconds of work for thousands of hosts: whoever has others to 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
+from notbefore.core.expected import Expected
 from notbefore.core.fleet_seen import Fleet
 from notbefore.core.imagined import EndedWave, Imagined
-from notbefore.core.kinds import EventType
 from notbefore.core.model import Scope
 from notbefore.core.operation import Operation
 from notbefore.core.rollout import Rollout, RolloutStatus
@@ -65,13 +65,13 @@ def plan_of(
     rollout: Rollout,
     scopes: Mapping[str, Scope],
     operations: Mapping[str, Operation],
-    expected_s: Mapping[EventType, float],
+    expected: Expected,
     now: Moment,
 ) -> Plan:
     """From where the rollout is now to its end; `operations` are those of its waves under way."""
     if rollout.is_over:
         return Plan((), rollout.ended_at_ms)
-    imagined = ImaginedRollout(rollout, Fleet(scopes, operations, expected_s), now)
+    imagined = ImaginedRollout(rollout, Fleet(scopes, operations, expected), now)
     while not imagined.rollout.is_over and len(imagined.waves) < WAVES_PLANNED_MAX:
         imagined.settle()
         next_ms = imagined.fleet.next_ms(imagined.look_again_ms)
@@ -82,11 +82,9 @@ def plan_of(
     return Plan(tuple(imagined.waves), imagined.fleet.at_ms if over else None, "" if over else imagined.why_stuck())
 
 
-def plan_of_operation(
-    operation: Operation, scopes: Mapping[str, Scope], expected_s: Mapping[EventType, float], now: Moment
-) -> Plan:
+def plan_of_operation(operation: Operation, scopes: Mapping[str, Scope], expected: Expected, now: Moment) -> Plan:
     """Of one host's maintenance, from where it is now to its end."""
-    fleet = Imagined(scopes, (operation,), expected_s, now.wall_ms)
+    fleet = Imagined(scopes, (operation,), expected, now.wall_ms)
     while not fleet.operations[operation.id].is_over and len(fleet.ended) < WAVES_PLANNED_MAX:
         fleet.settle_scopes()
         while fleet.drive_operations():
@@ -108,10 +106,10 @@ class ImaginedRollout:
             forgiven = failed_so_far(rollout, seen)
             rollout = replace(rollout, status=RolloutStatus.RUNNING, forgiven=forgiven)
         self.rollout = rollout
-        self.fleet = Imagined(seen.scopes, seen.operations.values(), seen.expected_s, now.wall_ms)
+        self.fleet = Imagined(seen.scopes, seen.operations.values(), seen.expected, now.wall_ms)
         self.waves: list[PlannedWave] = []
         self.look_again_ms: int | None = None
-        self._fleet_seen = Fleet(self.fleet.scopes, self.fleet.operations, self.fleet.expected_s)
+        self._fleet_seen = Fleet(self.fleet.scopes, self.fleet.operations, self.fleet.expected)
         self._seen_after = 0
 
     def settle(self) -> None:
@@ -130,7 +128,7 @@ class ImaginedRollout:
         """The same one, with its lists of VMs, as long as no VM comes or goes."""
         if self._seen_after != self.fleet.moves:
             self._seen_after = self.fleet.moves
-            self._fleet_seen = Fleet(self.fleet.scopes, self.fleet.operations, self.fleet.expected_s)
+            self._fleet_seen = Fleet(self.fleet.scopes, self.fleet.operations, self.fleet.expected)
         return self._fleet_seen
 
     def _drive_operations(self) -> bool:

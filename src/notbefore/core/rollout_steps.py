@@ -168,7 +168,7 @@ def with_next_wave(
 ) -> Rollout:
     if not target.waiting:
         return with_target(rollout, target)
-    fit = next_fit(rollout, target, under_way, fleet.scopes, now, fleet.expected_s)
+    fit = next_fit(rollout, target, under_way, fleet.scopes, now, fleet.expected)
     if isinstance(fit, Blocked):
         times += [fit.until_ms] if fit.until_ms is not None else []
         is_in_hand = any(one.name == target.name for one in rollout.in_hand)

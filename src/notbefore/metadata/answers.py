@@ -10,6 +10,7 @@ from http import HTTPStatus
 JSON_TYPE = (b"content-type", b"application/json; charset=utf-8")
 CLOSE = b"connection: close\r\n"
 NOT_MODIFIED = 304
+STATUSES = frozenset(map(int, HTTPStatus))
 
 Headers = tuple[tuple[bytes, bytes], ...]
 
@@ -23,7 +24,7 @@ class HttpAnswer:
     header_lines: bytes = field(init=False, compare=False, repr=False)
 
     def __post_init__(self) -> None:
-        phrase = HTTPStatus(self.status).phrase
+        phrase = HTTPStatus(self.status).phrase if self.status in STATUSES else ""
         object.__setattr__(self, "status_line", f"HTTP/1.1 {self.status} {phrase}\r\n".encode())
         object.__setattr__(self, "header_lines", lines_of(self.sent_headers()))
 

@@ -13,10 +13,11 @@ from uvicorn.server import ServerState
 
 from notbefore.metadata.answers import HttpAnswer, error, lines_of
 from notbefore.metadata.connections import Connections
+from notbefore.metadata.face import Service
 from notbefore.metadata.identity import Listener, Peer, canonical_peer
 from notbefore.metadata.memo import Memo
 from notbefore.metadata.polls import Polls
-from notbefore.metadata.service import BODY_MAX_BYTES, BodyRefused, MetadataOptions, MetadataService
+from notbefore.metadata.service import BODY_MAX_BYTES, BodyRefused, MetadataOptions
 from notbefore.metadata.verdict import RequestHead
 
 DRAIN_MAX_BYTES = 1024 * 1024
@@ -28,7 +29,7 @@ CUT_SHORT = error(400, "Bad request. The connection ended before the body did")
 
 
 class MetadataApp:
-    def __init__(self, service: MetadataService, listeners: dict[tuple[str, int], Listener]) -> None:
+    def __init__(self, service: Service, listeners: dict[tuple[str, int], Listener]) -> None:
         self.service = service
         self.memo = Memo()
         self.connections = service.counts.connections = Connections(service.options.limits)
@@ -54,6 +55,9 @@ class MetadataApp:
         """Verdicts may depend on a setting, so those made under another are forgotten."""
         self.memo.forget()
         self.connections.limits = options.limits
+
+    def add_listener(self, listener: Listener) -> None:
+        self._listeners[(listener.host, listener.port)] = listener
 
     def peer_of(self, transport: asyncio.Transport) -> Peer:
         """Who is at the other end, as far as the socket tells."""

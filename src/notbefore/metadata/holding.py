@@ -37,7 +37,12 @@ class HoldingProtocol(HttpToolsProtocol):
     _unjudged: tuple[RequestResponseCycle, Any] | None = None
     _poll: Poll | None = None
     _behind_bytes = 0
-    _half_closed = False
+    half_closed = False
+
+    @property
+    def is_held(self) -> bool:
+        """Whether a question waits on it for its answer."""
+        return self._poll is not None
 
     # -- what the connection tells
 
@@ -56,7 +61,7 @@ class HoldingProtocol(HttpToolsProtocol):
 
     def sends_no_more(self) -> None:
         """Perhaps it still reads, perhaps it is gone: that cannot be told, so it is not made to wait."""
-        self._half_closed = True
+        self.half_closed = True
         self.release()
 
     def release(self) -> None:
@@ -118,7 +123,7 @@ class HoldingProtocol(HttpToolsProtocol):
         if self.transport.is_closing():
             return
         answer: HttpAnswer | None = at_once
-        if caller and at_once.status in ANSWERED and not self._half_closed and self._owed is None:
+        if caller and at_once.status in ANSWERED and not self.half_closed and self._owed is None:
             tell = partial(self._send, cycle)
             poll = Poll(caller, self._peer, proxy_header is not None, asked["verdict"], tell)
             answer = self._metadata.polls.hold(poll, at_once)

@@ -46,7 +46,11 @@ Tree = str | list["Tree"] | dict[str, "Tree"]
 
 
 def instance_answer(scope: Scope, vm: Vm, wanted: ReadInstance) -> HttpAnswer:
-    found = element_at(tree_of(scope, vm, wanted.version), wanted.route)
+    return element_answer(tree_of(scope, vm, wanted.version), wanted)
+
+
+def element_answer(tree: Tree, wanted: ReadInstance) -> HttpAnswer:
+    found = element_at(tree, wanted.route)
     if found is None:
         return NO_SUCH_ELEMENT
     if wanted.text:

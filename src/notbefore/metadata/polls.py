@@ -4,7 +4,7 @@ Rule 1: looking and parking are one step, so no change falls between them; every
 questions looked at again, in batches, so that nobody else waits for ten thousand of them.
 Rule 2: whoever is answered is identified anew; the answer is made once per state, version and wait.
 Rule 3: real time, never the domain's clock. Nobody is held early, nor much longer than a tick too long.
-Rule 4: bounded: over `long_polls_max`, and while stopping, a question is answered as if it had not asked to wait.
+Rule 4: bounded: over `long_polls_max`, while stopping or aside, a question is answered as if it had not asked to wait.
 Not here: sockets (protocol.py), loops: `soon` puts a call behind what is being done, `expire` is called every tick.
 """
 
@@ -16,8 +16,8 @@ from math import ceil
 from notbefore.core.model import Scope
 from notbefore.metadata.answers import NOT_MODIFIED, HttpAnswer
 from notbefore.metadata.counts import CHANGED, EXPIRED, LEFT, RELEASED
+from notbefore.metadata.face import Service
 from notbefore.metadata.identity import Peer
-from notbefore.metadata.service import MetadataService
 from notbefore.metadata.verdict import ReadDocument
 from notbefore.runtime.snapshot import VmRef
 
@@ -49,18 +49,19 @@ class Group:
 
 
 class Polls:
-    def __init__(self, service: MetadataService, soon: Callable[[Callable[[], None]], object]) -> None:
+    def __init__(self, service: Service, soon: Callable[[Callable[[], None]], object]) -> None:
         self._service = service
         self._soon = soon
         self._groups: dict[str, Group] = {}
         self._slots: dict[int, dict[Poll, None]] = {}
         self.stopping = False
+        self.aside = False
         service.follow_scopes(self._changed)
 
     def hold(self, poll: Poll, at_once: HttpAnswer) -> HttpAnswer | None:
         """The answer when there is nothing to wait for, or no room (then `at_once`); None when it will be told."""
         counts = self._service.counts
-        if self.stopping or counts.polls_held >= self._service.options.limits.long_polls_max:
+        if self.stopping or self.aside or counts.polls_held >= self._service.options.limits.long_polls_max:
             counts.polls_refused += 1
             return at_once
         answer = self._answer(poll)
@@ -77,6 +78,13 @@ class Polls:
     def release(self, poll: Poll) -> None:
         """It is answered now, before its time; so its preference was not applied."""
         self._end(poll, RELEASED, self._answer(poll, applied=False))
+
+    def step_aside(self) -> None:
+        """Hold nothing until `aside` is false again; what is held is let go."""
+        self.aside = True
+        for group in list(self._groups.values()):
+            for poll in list(group.due_slots):
+                self.release(poll)
 
     def expire(self) -> None:
         now = self._service.now_s() * SLOTS_PER_S

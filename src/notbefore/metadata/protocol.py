@@ -150,6 +150,7 @@ class MetadataProtocol(HoldingProtocol):
             "verdict": service.judge(head),
             "peer": self._peer,
             "counted": service.counts.row_for(head),
+            "cut_off": self.transport.abort,
         }
         self.begin_judged()
 

@@ -113,16 +113,7 @@ class MetadataService:
         known = self._known(peer, proxy_header)
         if known is None or not self._rate.allows(known[0]):
             return BUSY if known else FORBIDDEN
-        try:
-            if isinstance(verdict, ReadDocument):
-                return await self._read_first(*known, verdict)
-            return await self._approve(*known, read_body)
-        except BodyRefused as refused:
-            return refused.answer
-        except Refusal as refusal:
-            self.counts.refusals[refusal.code] += 1
-            log.debug("refused a VM's request: %s", refusal.message, extra=ids_of(known[0], refusal))
-            return answer_to_refusal(refusal)
+        return await self._carried_out(*known, verdict, read_body)
 
     # -- for questions that are held
 
@@ -168,6 +159,18 @@ class MetadataService:
         caller = self._identity.caller(peer, proxy_header)
         view = self._node.snapshot.view_by_key(caller.scope) if caller else None
         return (caller, view) if caller and view else None
+
+    async def _carried_out(self, caller: VmRef, view: View, verdict: Verdict, read_body: ReadBody) -> HttpAnswer:
+        try:
+            if isinstance(verdict, ReadDocument):
+                return await self._read_first(caller, view, verdict)
+            return await self._approve(caller, view, read_body)
+        except BodyRefused as refused:
+            return refused.answer
+        except Refusal as refusal:
+            self.counts.refusals[refusal.code] += 1
+            log.debug("refused a VM's request: %s", refusal.message, extra=ids_of(caller, refusal))
+            return answer_to_refusal(refusal)
 
     async def _read_first(self, caller: VmRef, view: View, wanted: ReadDocument) -> HttpAnswer:
         """The first question in a day enables the scope: committed before its answer."""

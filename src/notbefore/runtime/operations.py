@@ -6,11 +6,12 @@ Rule 2: an event that a scope no longer has is over only when the store and hist
 Not here: what follows (core/operation_steps.py), what a scope makes of it (core/waves.py).
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from functools import partial
 
 from notbefore.core.errors import LimitReached, Refusal, StoreUnavailable, UnknownOperation, UnknownScope
-from notbefore.core.kinds import ENDED, EventType
+from notbefore.core.expected import Expected
+from notbefore.core.kinds import ENDED
 from notbefore.core.model import THE_SERVICE, Actor, Event, Scope, name_key
 from notbefore.core.operation import Member, Operation, OperationStatus, Stage
 from notbefore.core.operation_steps import Sight, Stepped, answered, cancelled, joining, look_again_ms, step, withdrawn
@@ -73,10 +74,10 @@ class Operations:
         assert found is not None
         return found
 
-    def planning(self, operation: Operation, expected_s: Mapping[EventType, float]) -> Callable[[], Plan]:
+    def planning(self, operation: Operation, expected: Expected) -> Callable[[], Plan]:
         """What will come of it when nobody approves; the fleet is copied now, so that it can be done aside."""
         scopes, now = dict(self._snapshot.by_key), self._witness.now_everywhere()
-        return partial(plan_of_operation, operation, scopes, expected_s, now)
+        return partial(plan_of_operation, operation, scopes, expected, now)
 
     # -- Driving.
 

@@ -3,7 +3,8 @@
 Rule 1: at least once: an effect leaves the scope only with an outcome. At most once per attempt id: an
 attempt is claimed by a commit before it is carried out (S6).
 Rule 2: per VM in order: the second impact on a VM waits for the first one's outcome.
-Rule 3: another node's claim is left alone while that node lives.
+Rule 3: another node's claim is left alone while that node lives. Its own, made with the start, it carries out when it
+first sees it; one that it did not begin then is claimed anew, for others may have changed the scope since.
 """
 
 import logging
@@ -48,6 +49,9 @@ class Outbox:
         self._wheel = Wheel()
         self._bell = tasks.signal()
         self._in_hand: set[tuple[str, str]] = set()
+        # Per scope: the attempts of this node that were seen in it.
+        self._seen: dict[str, set[str]] = {}
+        self._is_running = False
         self._foreign: set[str] = set()
         self._looks_for_orphans = False
         self._left_over: list[str] = []
@@ -60,6 +64,7 @@ class Outbox:
     def offer(self, scope: Scope) -> None:
         """Look at a scope's effects: deliver what can go now, come back for what must wait."""
         self._foreign.discard(scope.key)
+        fresh = self._first_seen(scope)
         waits_until: list[int] = []
         vms_busy: set[str] = set()
         for pending in scope.pending:
@@ -70,11 +75,12 @@ class Outbox:
             if pending.retry_at_ms is not None and pending.retry_at_ms > self._clock.now().wall_ms:
                 waits_until.append(pending.retry_at_ms)
             else:
-                self._deliver_once(scope, pending)
+                self._deliver_once(scope, pending, is_fresh=pending.attempt_id in fresh)
         self._wheel.set(scope.key, min(waits_until, default=None))
         self._bell.ring()
 
     async def run(self) -> None:
+        self._is_running = True
         while True:
             for key in self._wheel.pop_due(self._clock.now().wall_ms):
                 self._offer_again(key)
@@ -94,7 +100,18 @@ class Outbox:
             self._looks_for_orphans = True
             self._tasks.spawn_aside("look for orphans", self._look_for_orphans())
 
-    def _deliver_once(self, scope: Scope, pending: PendingEffect) -> None:
+    def _first_seen(self, scope: Scope) -> set[str]:
+        """Attempts of this node that were not there when it last looked at the scope; what is gone never comes back.
+
+        What is there at the start is none: a node of the same name may have begun it before.
+        """
+        own = {pending.attempt_id for pending in scope.pending if pending.claimed_by == self._node}
+        known = self._seen.pop(scope.key, set())
+        if own:
+            self._seen[scope.key] = own
+        return own - known if self._is_running else set()
+
+    def _deliver_once(self, scope: Scope, pending: PendingEffect, *, is_fresh: bool) -> None:
         in_hand = (scope.key, pending.key)
         if in_hand in self._in_hand:
             return
@@ -105,22 +122,12 @@ class Outbox:
             self._leave_to_its_node(scope.key)
             return
         self._in_hand.add(in_hand)
-        self._tasks.spawn(f"impact {pending.key}", self._deliver(scope, pending))
+        self._tasks.spawn(f"impact {pending.key}", self._deliver(scope, pending, is_claimed=is_fresh))
 
-    async def _deliver(self, scope: Scope, pending: PendingEffect) -> None:
+    async def _deliver(self, scope: Scope, pending: PendingEffect, *, is_claimed: bool) -> None:
         try:
-            claim = ClaimEffect(
-                scope=scope.name,
-                request_id=self._ids(),
-                by=self._by,
-                event_id=pending.effect.event_id,
-                vm=pending.effect.vm,
-                node=self._node,
-                seen_attempt=pending.attempt,
-            )
-            taken = await self._turns.take(claim)
-            claimed = next(one for one in taken.scope.pending if one.key == pending.key)
-            await self._report(await self._carried_out(taken.scope, claimed))
+            claimed = (scope, pending) if is_claimed else await self._claim(scope, pending)
+            await self._report(await self._carried_out(*claimed))
         except StaleAttempt as stale:
             log.info("left to whoever has the current attempt: %s", stale.message)
         except Refusal as refusal:
@@ -130,6 +137,19 @@ class Outbox:
         self._offer_again(scope.key)
         if self._left_over:
             self._offer_again(self._left_over.pop())
+
+    async def _claim(self, scope: Scope, pending: PendingEffect) -> tuple[Scope, PendingEffect]:
+        claim = ClaimEffect(
+            scope=scope.name,
+            request_id=self._ids(),
+            by=self._by,
+            event_id=pending.effect.event_id,
+            vm=pending.effect.vm,
+            node=self._node,
+            seen_attempt=pending.attempt,
+        )
+        taken = await self._turns.take(claim)
+        return taken.scope, next(one for one in taken.scope.pending if one.key == pending.key)
 
     def _offer_again(self, key: str) -> None:
         if view := self._snapshot.view(key):

@@ -5,13 +5,13 @@ Rule 2: the rollout says in its own commit which operation a wave is; only then 
 Not here: what follows (core/rollout_steps.py).
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from functools import partial
 
 from notbefore.core.errors import LimitReached, UnknownRollout, WrongStatus
+from notbefore.core.expected import Expected
 from notbefore.core.fleet_seen import Fleet
 from notbefore.core.history import Change
-from notbefore.core.kinds import EventType
 from notbefore.core.model import THE_SERVICE, Actor, Scope
 from notbefore.core.operation import Operation
 from notbefore.core.rollout import Rollout
@@ -43,7 +43,7 @@ class Rollouts:
         self._snapshot = snapshot
         self._witness = witness
         # How long impacts usually take, as far as somebody knows.
-        self.expected_s: Mapping[EventType, float] = {}
+        self.expected = Expected()
         self._driver = Driver(KIND, self._drive_once, clock, tasks)
         book.subscribe(self._changed)
         operations.book.subscribe(self._operation_changed)
@@ -98,7 +98,7 @@ class Rollouts:
     def planning(self, rollout: Rollout) -> Callable[[], Plan]:
         """The same, to be done beside the event loop: the fleet is copied now, and looked at no more."""
         seen, now = self.fleet(rollout), self._witness.now_everywhere()
-        return partial(plan_of, rollout, dict(seen.scopes), seen.operations, seen.expected_s, now)
+        return partial(plan_of, rollout, dict(seen.scopes), seen.operations, seen.expected, now)
 
     # -- Driving.
 
@@ -152,4 +152,4 @@ class Rollouts:
         """What is seen by this rollout."""
         waves = [target.wave for target in rollout.in_hand if target.wave]
         found = [self._operations.book.get(wave.operation) for wave in waves]
-        return Fleet(self._snapshot.by_key, {one.id: one for one in found if one}, self.expected_s)
+        return Fleet(self._snapshot.by_key, {one.id: one for one in found if one}, self.expected)

@@ -96,6 +96,10 @@ class Snapshot:
         view = self._views.get(key)
         return view if view and not view.scope.removed else None
 
+    def known(self, key: str) -> View | None:
+        """The newest state that came here, of a removed scope too."""
+        return self._views.get(key)
+
     def scopes(self) -> Iterator[Scope]:
         return (view.scope for view in self._views.values() if not view.scope.removed)
 
@@ -133,9 +137,11 @@ class Snapshot:
         known = self._views.get(key)
         if known and known.version >= stored.version:
             return
-        self._forget(known)
         self._views[key] = View(stored)
-        self._remember(key, stored.scope)
+        self._index_events(known, stored.scope)
+        if known is None or known.scope.vms is not stored.scope.vms:
+            self._forget_addresses(known)
+            self._remember_addresses(stored.scope)
         for on_change in self._subscribers:
             on_change(stored.scope)
 
@@ -145,11 +151,15 @@ class Snapshot:
                 self.apply(stored)
             self._revision = changes[-1].revision
 
-    def _forget(self, known: View | None) -> None:
+    def _index_events(self, known: View | None, scope: Scope) -> None:
+        for event in known.scope.events if known else ():
+            self._scope_of_event.pop(event.id, None)
+        for event in scope.events:
+            self._scope_of_event[event.id] = scope.key
+
+    def _forget_addresses(self, known: View | None) -> None:
         if known is None:
             return
-        for event in known.scope.events:
-            self._scope_of_event.pop(event.id, None)
         for vm in known.scope.vms:
             gone = VmRef(known.scope.key, name_key(vm.name))
             for address in vm.addresses:
@@ -159,11 +169,9 @@ class Snapshot:
                 else:
                     self._addresses.pop(address, None)
 
-    def _remember(self, key: str, scope: Scope) -> None:
-        for event in scope.events:
-            self._scope_of_event[event.id] = key
+    def _remember_addresses(self, scope: Scope) -> None:
         for vm in scope.vms:
-            ref = VmRef(key, name_key(vm.name))
+            ref = VmRef(scope.key, name_key(vm.name))
             for address in vm.addresses:
                 claimed = (*self._addresses.get(address, ()), ref)
                 if len(claimed) > 1:

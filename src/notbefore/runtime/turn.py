@@ -3,7 +3,9 @@
 Rule 1: commit, then emit. The answer, the snapshot and the outbox see only what is committed.
 Rule 2: a conflict, or a write of unknown outcome, means another turn with the same request id:
 what was taken already is answered, not done again.
-Rule 3: turns of one scope take place one after the other in this process; between processes the store decides.
+Rule 3: the first try builds on what this process knows, which mostly is the newest: the compare-and-set tells. What
+that cannot settle, a refusal or a conflict, is for a try that loads: nobody is refused on old knowledge.
+Rule 4: turns of one scope take place one after the other in this process; between processes the store decides.
 """
 
 import logging
@@ -12,13 +14,13 @@ from zlib import crc32
 
 from notbefore.core.decide import decide
 from notbefore.core.draft import Answer, Decision
-from notbefore.core.errors import StoreUnavailable
+from notbefore.core.errors import Refusal, StoreUnavailable
 from notbefore.core.history import Change, HistoryRecord
 from notbefore.core.model import Scope, name_key, with_asked
 from notbefore.core.requests import NoteAsked, Request
 from notbefore.ports import OutcomeUnknown, Store, Stored, Tasks, VersionConflict
 from notbefore.runtime.asked import Asked
-from notbefore.runtime.snapshot import Snapshot
+from notbefore.runtime.snapshot import Snapshot, View
 from notbefore.runtime.witness import Witness
 
 TRIES_MAX = 100
@@ -45,6 +47,8 @@ class Turns:
 
     async def take(self, request: Request) -> Taken:
         async with self._lanes[crc32(name_key(request.scope).encode()) % LANES]:
+            if taken := await self._taken_on_known(request):
+                return taken
             for _ in range(TRIES_MAX):
                 try:
                     return await self._take_once(request)
@@ -60,6 +64,17 @@ class Turns:
         scope = self._known(stored, request)
         return decide(scope, request, self._witness.now(scope))
 
+    async def _taken_on_known(self, request: Request) -> Taken | None:
+        known = self._snapshot.known(name_key(request.scope))
+        if known is None:
+            return None
+        scope = self._known(known, request)
+        try:
+            decision = decide(scope, request, self._witness.now(scope))
+            return await self._committed(decision, known.version) if decision.scope != scope else None
+        except (Refusal, VersionConflict, OutcomeUnknown):
+            return None
+
     async def _take_once(self, request: Request) -> Taken:
         stored = await self._store.load(name_key(request.scope))
         scope = self._known(stored, request)
@@ -68,14 +83,16 @@ class Turns:
             # Perhaps our own write of before, whose outcome was unknown: shown before it is answered.
             self._snapshot.apply(stored)
             return Taken(decision.answer, decision.scope)
-        version = stored.version if stored else 0
+        return await self._committed(decision, stored.version if stored else 0)
+
+    async def _committed(self, decision: Decision, version: int) -> Taken:
         committed = await self._store.commit(decision.scope, version, decision.record)
         self._snapshot.apply(committed)
         if decision.record:
             narrate(decision.record)
         return Taken(decision.answer, committed.scope)
 
-    def _known(self, stored: Stored | None, request: Request) -> Scope | None:
+    def _known(self, stored: Stored | View | None, request: Request) -> Scope | None:
         """The stored scope, with what this process has heard from its VMs since, unless that is the request itself."""
         if stored is None or isinstance(request, NoteAsked):
             return stored.scope if stored else None

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple, get_origin
 
 import msgspec
 
+from notbefore.clock import pace_of
 from notbefore.core.errors import Invalid
 from notbefore.metadata.identity import vm_ref
 from notbefore.settings.notify import notify_problems
@@ -113,6 +114,7 @@ def _unlike(value: Any, kind: Any, path: KeyPath) -> Iterator[Problem]:
 
 def value_problems(settings: Settings) -> Iterator[Problem]:
     yield from _word_problems(settings)
+    yield from _refused(pace_of, settings.clock.kind, ("clock", "kind"))
     yield from _number_problems(settings)
     yield from _address_problems(settings)
     yield from _key_problems(settings.metadata)
@@ -122,7 +124,6 @@ def value_problems(settings: Settings) -> Iterator[Problem]:
 
 def _word_problems(settings: Settings) -> Iterator[Problem]:
     words = {
-        ("clock", "kind"): ("real", "manual"),
         ("executor", "default"): ("simulate",),
         ("log", "format"): LOG_FORMATS,
         ("log", "level"): LOG_LEVELS,
@@ -144,10 +145,11 @@ def _number_problems(settings: Settings) -> Iterator[Problem]:
     for event_type, rate in simulate.failure_rate.items():
         if not 0 <= rate <= 1:
             yield Problem(("executor", "simulate", "failure_rate", str(event_type)), f"it is 0 to 1, not {rate}")
-    for event_type, seconds in simulate.duration_s.items():
-        if not (math.isfinite(seconds) and seconds >= 0):
-            path = ("executor", "simulate", "duration_s", str(event_type))
-            yield Problem(path, f"it is 0 or more seconds, not {seconds}")
+    for name, table in (("duration_s", simulate.duration_s), ("checks_s", simulate.checks_s)):
+        for event_type, seconds in table.items():
+            if not (math.isfinite(seconds) and seconds >= 0):
+                path = ("executor", "simulate", name, str(event_type))
+                yield Problem(path, f"it is 0 or more seconds, not {seconds}")
 
 
 def _address_problems(settings: Settings) -> Iterator[Problem]:

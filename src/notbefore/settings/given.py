@@ -16,6 +16,7 @@ ENV_PREFIX = "NOTBEFORE_"
 FLAGS: Mapping[str, tuple[str, ...]] = {
     "state": ("state",),
     "demo": ("demo",),
+    "allow_faults": ("allow_faults",),
     "control": ("control", "address"),
     "store": ("store", "url"),
     "clock": ("clock", "kind"),
@@ -36,7 +37,8 @@ class Given:
         for name, path in variables_in(env):
             self._put(path, toml_value(env[name], path), name)
         for flag, value in flags.items():
-            self._put(FLAGS[flag], [{"address": one} for one in value] if flag == "metadata" else value, f"--{flag}")
+            given = [{"address": one} for one in value] if flag == "metadata" else value
+            self._put(FLAGS[flag], given, f"--{flag.replace('_', '-')}")
 
     def told(self, problem: Problem) -> str:
         """The problem as a sentence that says where to look."""

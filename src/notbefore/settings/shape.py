@@ -75,6 +75,7 @@ class StoreSettings(Section, frozen=True):
 class SimulateSettings(Section, frozen=True):
     duration_s: dict[EventType, float] = {}
     failure_rate: dict[EventType, float] = {}
+    checks_s: dict[EventType, float] = {}
 
 
 class ExecutorSettings(Section, frozen=True):
@@ -84,6 +85,11 @@ class ExecutorSettings(Section, frozen=True):
 
 class ClockSettings(Section, frozen=True):
     kind: str = "real"
+
+    @property
+    def name(self) -> str:
+        """`real`, `manual` or `rate`."""
+        return self.kind.partition(":")[0]
 
 
 class HistorySettings(Section, frozen=True):
@@ -136,6 +142,7 @@ class LogSettings(Section, frozen=True):
 class Settings(Section, frozen=True):
     state: str = ""
     demo: bool = False
+    allow_faults: bool = False
     metadata: MetadataSettings = MetadataSettings()
     control: ControlSettings = ControlSettings()
     store: StoreSettings = StoreSettings()

@@ -41,6 +41,7 @@ EXPLAINED: Mapping[str, str] = {
     "refusal unauthorized": "tokens are asked for by the control API, which is not simulated",
     "refusal forbidden": "roles are the control API's matter, which is not simulated",
     "refusal too_many_attempts": "wrong tokens are slowed down by the control API, which is not simulated",
+    "refusal unknown_fault": "faults for clients are the emulator's matter, which is not simulated",
     "refusal too_many_streams": "streams are the control API's matter, which is not simulated",
     "refusal hindered": "said to an operation, not to an operator: it comes again (row 'wave refused')",
     "refusal sink_unavailable": "nobody is refused for it: retention tries again (trouble sink away)",

@@ -5,6 +5,7 @@ Rule 1: what a rollout waits for is asked of the code that decides; the laws jud
 
 from collections.abc import Iterator
 
+from notbefore.core.expected import Expected
 from notbefore.core.fleet_seen import Fleet
 from notbefore.core.operation import Operation, OperationStatus, Stage
 from notbefore.core.rollout import Rollout, RolloutStatus
@@ -58,7 +59,7 @@ class WaveCoverage:
         if rollout.status is not RolloutStatus.RUNNING:
             return
         scopes = {key: stored.scope for key, stored in facts.scopes.items() if not stored.scope.removed}
-        block = block_of(rollout, Fleet(scopes, self._operations, {}), now)
+        block = block_of(rollout, Fleet(scopes, self._operations, Expected()), now)
         if block and (what := next((word for begin, word in WAITS.items() if block.why.startswith(begin)), "")):
             yield f"rollout waits: {what}"
 

@@ -205,7 +205,7 @@ def health_of(node: Node, store: MeasuredStore) -> Iterator[Metric]:
 def build_of(clock_kind: str) -> Iterator[Metric]:
     build = {(__version__, platform.python_version()): 1}
     yield by_labels("notbefore_build_info", "The running program; always 1.", ("version", "python"), build)
-    sentence = "Which clock drives events, real or manual; always 1. A manual one stands still until it is turned."
+    sentence = "Which clock drives events, real, manual or rate; always 1. A manual one stands until it is turned."
     yield by_labels("notbefore_clock_info", sentence, ("kind",), {(clock_kind,): 1})
 
 

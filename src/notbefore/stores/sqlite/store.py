@@ -21,12 +21,13 @@ from notbefore.ports import Document, HistoryQuery, Stored, StoredRecord
 from notbefore.stores.sqlite.connection import ConnectionThread, connect_for_reading
 from notbefore.stores.sqlite.database_file import open_for_writing
 from notbefore.stores.sqlite.documents import change_alone, change_of
+from notbefore.stores.sqlite.groups import CommitGroups
 from notbefore.stores.sqlite.migrate import MIGRATIONS
 from notbefore.stores.sqlite.nodes import Nodes
 from notbefore.stores.sqlite.reading import data_version, documents_of, records_matching, scope_under, scopes_after
 from notbefore.stores.sqlite.retiring import retire_alone
 from notbefore.stores.sqlite.verify import refuse_damaged_aggregates
-from notbefore.stores.sqlite.writing import commit_alone, commit_of
+from notbefore.stores.sqlite.writing import commit_of
 
 # How late another process's commit may be noticed; other workers follow within it (DESIGN §2).
 POLL_S: Final = 0.05
@@ -37,9 +38,11 @@ class SqliteStore:
         self, writer: ConnectionThread, reader: ConnectionThread, nodes: Nodes, noticed: int, opened: AsyncExitStack
     ) -> None:
         self._writer = writer
+        self._groups = CommitGroups(writer)
         self._reader = reader
         self._nodes = nodes
         self._noticed = noticed
+        self._look_again_s = 0.0
         self._opened = opened
 
     @classmethod
@@ -67,9 +70,7 @@ class SqliteStore:
         return await self._writer.run(lambda connection: scope_under(connection, key))
 
     async def commit(self, scope: Scope, expected_version: int, record: HistoryRecord | None) -> Stored:
-        return await self._writer.run(
-            lambda connection: commit_alone(connection, commit_of(scope, expected_version, record))
-        )
+        return await self._groups.commit(commit_of(scope, expected_version, record))
 
     async def documents(self, kind: str, after: int = 0) -> Sequence[Document]:
         return await self._reader.run(lambda connection: documents_of(connection, kind, after))
@@ -84,9 +85,15 @@ class SqliteStore:
         return await self._reader.run(lambda connection: scopes_after(connection, revision, limit))
 
     async def wait_for_changes(self) -> None:
-        """For one follower: a commit between its last look and this call is noticed at once."""
-        while (version := await self._reader.run(data_version)) == self._noticed:  # noqa: ASYNC110 (another process rings no bell)
-            await asyncio.sleep(POLL_S)
+        """For one follower: a commit between its last look and this call is noticed too.
+
+        However many there are, it looks no more often than so: most are this process's own, which it knows already.
+        """
+        version = self._noticed
+        while version == self._noticed:
+            await asyncio.sleep(self._look_again_s - asyncio.get_running_loop().time())
+            version = await self._reader.run(data_version)
+            self._look_again_s = asyncio.get_running_loop().time() + POLL_S
         self._noticed = version
 
     async def history(self, query: HistoryQuery) -> Sequence[StoredRecord]:

@@ -3,7 +3,7 @@
 Rule 1: `write_commit` compares before it writes, so that a conflict leaves the transaction as it was. Many
 commits may therefore share one transaction and one fsync, each succeeding or conflicting alone.
 Rule 2: a history record has the revision of the commit it explains.
-Not here: documents (documents.py), beginning and ending the transaction (connection.py), who waits for it (store.py).
+Not here: documents (documents.py), beginning and ending the transaction (connection.py), who shares one (groups.py).
 """
 
 import sqlite3
@@ -14,7 +14,6 @@ from notbefore.core.kinds import Status
 from notbefore.core.model import Scope, name_key
 from notbefore.ports import Stored, VersionConflict
 from notbefore.stores.codec import encode_record, encode_scope
-from notbefore.stores.sqlite.connection import transaction
 from notbefore.stores.sqlite.named_sql import QUERIES
 from notbefore.stores.sqlite.rows import row_checksum
 
@@ -33,11 +32,6 @@ class Commit:
 def commit_of(scope: Scope, expected_version: int, record: HistoryRecord | None) -> Commit:
     """Encoded here, before any transaction, so that a scope too large disturbs nobody."""
     return Commit(scope, expected_version, encode_scope(scope), record, encode_record(record) if record else b"")
-
-
-def commit_alone(connection: sqlite3.Connection, commit: Commit) -> Stored:
-    with transaction(connection):
-        return write_commit(connection, commit)
 
 
 def write_commit(connection: sqlite3.Connection, commit: Commit) -> Stored:

@@ -1,0 +1,1 @@
+"""The checks, by noun: a module each, with its `chapter`."""
