@@ -46,8 +46,9 @@ parts:           ## Debian packages for the real parts of the tests (as root)
 bench: dev       ## benchmarks, for people to read
 	@for script in benchmarks/*.py; do echo "== $$script"; $(BIN)/python $$script; done
 
-dist: setup      ## sdist, wheel, man pages and completions in dist/
+dist: setup      ## sdist, wheel, notbefore-agent.pyz, man pages and completions in dist/
 	@PYTHON=$(BIN)/python scripts/dist dist
+	@$(BIN)/python scripts/agent-pyz dist
 	@$(BIN)/python scripts/manpages dist/man
 	@$(BIN)/python scripts/completions dist/completions
 

@@ -13,11 +13,16 @@ from pathlib import Path
 import pytest
 
 NEWTONSOFT_JSON = Path("/usr/lib/cli/Newtonsoft.Json-5.0/Newtonsoft.Json.dll")
+SYSTEMD = Path("/lib/systemd/systemd")
 AZURE_EVENTS = Path("/usr/lib/ocf/resource.d/heartbeat/azure-events-az")
 
 
 def _program(name):
     return None if shutil.which(name) else f"the program {name} is not installed (make parts)"
+
+
+def _file(path):
+    return None if path.exists() else f"{path} is not installed (make parts)"
 
 
 def _netns():
@@ -43,6 +48,18 @@ def python27():
     root = os.environ.get("PYENV_ROOT") or str(Path.home() / ".pyenv")
     found = [shutil.which("python2.7"), *map(str, sorted(Path(root).glob("versions/2.7*/bin/python2.7")))]
     return next((one for one in found if one and _runs(one)), None)
+
+
+def postgresql_programs():
+    """Where the newest PostgreSQL has its programs; None where there is none."""
+    found = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"), key=lambda one: int(one.parts[-3]))
+    return found[-1].parent if found else None
+
+
+def _postgresql():
+    if postgresql_programs() is None:
+        return "PostgreSQL is not installed (make parts)"
+    return _program("psql") or (_program("runuser") if os.geteuid() == 0 else None)
 
 
 def pythons(version):
@@ -91,7 +108,15 @@ def ordinary_words():
     return None
 
 
+def _system_python():
+    """For what runs where homes cannot be seen: the Python of these tests may lie in one."""
+    code = "import sys; sys.exit(sys.version_info < (3, 11))"
+    tried = subprocess.run(["/usr/bin/env", "-i", "PATH=/usr/bin:/bin", "python3", "-c", code], check=False)
+    return None if tried.returncode == 0 else "the system has no Python 3.11 or newer in /usr/bin (make parts)"
+
+
 PARTS = {
+    "system-python": _system_python,
     "ordinary-user": _ordinary_user,
     "azure-events-az": lambda: None if AZURE_EVENTS.exists() else "resource-agents is not installed (make parts)",
     "netns": _netns,
@@ -105,6 +130,10 @@ PARTS = {
     "systemd-socket-activate": lambda: _program("systemd-socket-activate"),
     "wrk": lambda: _program("wrk"),
     "dnsmasq": lambda: _program("dnsmasq"),
+    "haproxy": lambda: _program("haproxy"),
+    "nginx": lambda: _program("nginx") or _program("pgrep"),
+    "postgresql": _postgresql,
+    "systemd-manager": lambda: _root_mount() or _program("systemctl") or _file(SYSTEMD),
     "jq": lambda: _program("jq"),
     "go": lambda: _program("go"),
     "node": lambda: _program("node"),

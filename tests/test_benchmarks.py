@@ -59,6 +59,16 @@ def test_a_missing_program_is_named_with_the_way_to_install_it():
     assert ran.stderr == "metadata_get: needs wrk. Install with `make parts` (as root).\n"
 
 
+def test_the_agent_at_rest_is_measured_beside_bare_loops():
+    """Everybody is answered and finds its rhythm; each case stands in the table with its figures."""
+    script = [sys.executable, "benchmarks/agent_idle.py", "--seconds", "1", "--rounds", "1"]
+    ran = subprocess.run(script, cwd=ROOT, capture_output=True, text=True, timeout=120, check=False)
+
+    assert ran.returncode == 0, ran.stderr
+    rows = [line.split()[0] for line in ran.stdout.splitlines()[-7:]]
+    assert rows == ["urllib", "http.client", "agent,", "agent,", "agent", "agent", "the"]
+
+
 def test_a_few_changes_are_heard_of_by_all_who_wait():
     """Every answer is checked by the benchmark itself; a row for each number of those who wait."""
     script = [sys.executable, "benchmarks/long_poll.py", "--changes", "4", "--held", "1", "20"]

@@ -23,7 +23,7 @@ COMMANDS = [
     *("serve", "apply", "clock", "scopes", "vms", "events", "history", "ask", "maintain", "store", "token", "simulate"),
     *("restart", "redeploy", "freeze", "evict", "terminate", "approve", "cancel", "complete"),
     *("explain", "hosts", "host-failed", "doctor", "operations", "rollouts", "sandbox", "conformance"),
-    *("fault", "play", "record", "replay"),
+    *("agent", "fault", "play", "record", "replay"),
 ]
 
 

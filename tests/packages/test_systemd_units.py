@@ -35,6 +35,8 @@ def analyzed(*words):
 def units(tmp_path):
     """The units with the program where it is on this machine: systemd looks whether it is there."""
     for unit in UNITS.iterdir():
+        if unit.name.startswith("notbefore-agent"):
+            continue
         (tmp_path / unit.name).write_text(unit.read_text().replace(INSTALLED, PROGRAM))
     return tmp_path
 

@@ -16,6 +16,7 @@ import typer
 
 from notbefore import __version__
 from notbefore.cli import (
+    agent,
     apply,
     ask,
     clock,
@@ -51,6 +52,9 @@ LOOK = "Look"
 HAPPEN = "Make something happen"
 WORD = "Say a word on events"
 PROVE = "Prove it"
+INSIDE = "Inside a VM"
+# What follows `agent` is the agent's own to read, `--help` too.
+AS_IT_IS = {"allow_extra_args": True, "ignore_unknown_options": True, "help_option_names": []}
 LOOKS: tuple[Callable[..., None], ...] = (
     scopes.scopes,
     scopes.vms,
@@ -111,6 +115,7 @@ def made_app() -> typer.Typer:
     app.command("host-failed", rich_help_panel=HAPPEN)(hosts.host_failed)
     for action in events.HELP:
         app.command(action, rich_help_panel=WORD)(events.command_for(action))
+    app.command(rich_help_panel=INSIDE, context_settings=AS_IT_IS)(agent.agent)
     app.command(rich_help_panel=PROVE)(simulate.simulate)
     app.command(rich_help_panel=PROVE)(conformance.conformance)
     app.command(rich_help_panel=PROVE)(record.record)

@@ -102,7 +102,9 @@ class Line:
             return self._http
         where = self._endpoint
         source = (where.source, 0) if where.source else None
-        plain = socket.create_connection((where.host, where.port), timeout_s, source)
+        # A str goes through IDNA, whose tables are half a MiB; a plain name needs none of it.
+        host: Any = where.host.encode() if where.host.isascii() else where.host
+        plain = socket.create_connection((host, where.port), timeout_s, source)
         line = TimedSocket(plain.family, plain.type, plain.proto, plain.detach())
         line.settimeout(timeout_s)
         line.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)

@@ -10,6 +10,7 @@ Not here: reading a clock (clock.py), the dates of each api-version (wire/times.
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import lru_cache
 
 SECOND_MS = 1000
 HOUR_MS = 3600 * SECOND_MS
@@ -80,6 +81,7 @@ def rounded_up_to_second(at_ms: int) -> int:
     return -(-at_ms // SECOND_MS) * SECOND_MS
 
 
+@lru_cache(1024)  # the same few times stand in many records
 def iso(at_ms: int) -> str:
     """Kept to the millisecond, shown to the second: `2016-09-19T18:29:47Z` [seed]."""
     return datetime.fromtimestamp(at_ms // SECOND_MS, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

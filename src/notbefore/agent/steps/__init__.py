@@ -1,0 +1,1 @@
+"""What the agent can do for an event, and take back: one file per kind of step, imported when a rule uses it."""
