@@ -7,6 +7,9 @@ import pytest
 from lab import lab_settings, open_lab
 from parts import missing_part
 
+# A day that the tests of the client and of the agent share; its own assertions tell what they saw.
+pytest.register_assert_rewrite("odd_day")
+
 
 def pytest_configure(config):
     """A shell starts what runs in the background with Ctrl-C ignored, and children inherit that: not those of tests."""

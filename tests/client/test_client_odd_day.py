@@ -6,15 +6,12 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from odd_day import QUICK, explained_by, watched, watched_async
+from odd_server import EVENT, OTHER, OddServer, answer, document, event
+from turned_clock import TurnedClock
 
-pytest.register_assert_rewrite("odd_day")
-
-from odd_day import QUICK, explained_by, watched, watched_async  # noqa: E402  after the line above
-from odd_server import EVENT, OTHER, OddServer, answer, document, event  # noqa: E402
-from turned_clock import TurnedClock  # noqa: E402
-
-from notbefore.client import EndpointError, ScheduledEvents  # noqa: E402
-from parts import pythons  # noqa: E402
+from notbefore.client import EndpointError, ScheduledEvents
+from parts import pythons
 
 HERE = Path(__file__).parent
 SOURCES = HERE.parents[1] / "src"
