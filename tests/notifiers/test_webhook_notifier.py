@@ -10,9 +10,9 @@ import pytest
 
 from notbefore.clock import RealTime
 from notbefore.core.news import gap_between
-from notbefore.notifiers.signature import secret_bytes, signed_headers
 from notbefore.notifiers.webhook import Endpoint, WebhookNotifier, seconds_in
 from notbefore.ports import NotTold
+from notbefore.wire.webhook_signature import secret_bytes, signed_headers
 from receiver import OTHER_SECRET, SECRET, receiving, verified
 
 GAP = gap_between(1, 5)

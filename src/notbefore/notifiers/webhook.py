@@ -20,8 +20,8 @@ from urllib.parse import urlsplit
 from notbefore import __version__
 from notbefore.core.news import Gap, News
 from notbefore.notifiers.errand import Errands
-from notbefore.notifiers.signature import signed_headers
 from notbefore.ports import Clock, NotTold
+from notbefore.wire.webhook_signature import signed_headers
 
 CONTENT_TYPE = "application/cloudevents+json; charset=utf-8"
 ANSWER_READ_MAX_BYTES = 4096

@@ -12,10 +12,10 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from notbefore.notifiers.signature import SECRETS_MAX, secret_bytes
 from notbefore.settings.proxy_keys import secret_lines
 from notbefore.settings.shape import AppriseSettings, NotifySettings, WebhookSettings
 from notbefore.toml_lines import KeyPath
+from notbefore.wire.webhook_signature import SECRETS_MAX, secret_bytes
 
 TARGETS_MAX = 16
 REDACTED = "(redacted)"
