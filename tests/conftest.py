@@ -1,11 +1,14 @@
 """Fixtures for every test that touches a server, and the rule for missing parts."""
 
+import os
 import signal
 
 import pytest
 
 from lab import lab_settings, open_lab
 from parts import missing_part
+
+WORKERS = os.environ.get("NOTBEFORE_WORKERS")
 
 # A day that the tests of the client and of the agent share; its own assertions tell what they saw.
 pytest.register_assert_rewrite("odd_day")
@@ -20,6 +23,14 @@ def pytest_runtest_setup(item):
     """A test that needs a part is skipped with the reason, or fails when parts are required."""
     for mark in item.iter_markers("part"):
         missing_part(mark.args[0])
+    if WORKERS and item.get_closest_marker("one_process"):
+        os.environ["NOTBEFORE_WORKERS"] = "1"
+
+
+def pytest_runtest_teardown(item):
+    """Every server of these tests has as many workers as NOTBEFORE_WORKERS says, but for those about one process."""
+    if WORKERS:
+        os.environ["NOTBEFORE_WORKERS"] = WORKERS
 
 
 @pytest.fixture

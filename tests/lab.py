@@ -7,6 +7,7 @@ Rule 2: ports are the kernel's choice, so labs stand beside each other.
 import asyncio
 import http.client
 import json
+import os
 import socket
 import threading
 from contextlib import contextmanager
@@ -129,8 +130,15 @@ class Lab:
             line.close()
 
     def run(self, coroutine):
-        """Run something on the server's own loop."""
-        return asyncio.run_coroutine_threadsafe(coroutine, self.loop).result(30)
+        """Run something on the server's own loop; workers have seen what came of it."""
+
+        async def in_step():
+            done = await coroutine
+            if self.server.crew:
+                await self.server.crew.in_step()
+            return done
+
+        return asyncio.run_coroutine_threadsafe(in_step(), self.loop).result(30)
 
 
 def start_requests(*event_ids):
@@ -151,13 +159,16 @@ def lab_settings(
     listeners=("127.0.0.1:0",),
     executor=None,
     notify=None,
+    workers=None,
     **metadata,
 ):
+    """As many workers as are said here, else in the environment, as for `serve`."""
     listeners = [{"address": one} if isinstance(one, str) else one for one in listeners]
     tree = {
         "state": str(state),
         "demo": demo,
         "allow_faults": allow_faults,
+        "workers": int(os.environ.get("NOTBEFORE_WORKERS", "1")) if workers is None else workers,
         "clock": {"kind": clock},
         "control": {"address": "127.0.0.1:0"},
         "metadata": {"listeners": listeners, "rate_limit_per_s": 0, **metadata},

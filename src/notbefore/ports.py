@@ -35,6 +35,9 @@ class Clock(Protocol):
     # -- The domain's time: notice, recovery, enabling, simulated impacts, history. A manual clock turns it.
     def now(self) -> Moment: ...
 
+    def wall_ms(self) -> int:
+        """What `now` shows of the wall: for whoever asks with every request."""
+
     async def wait(self, until_ms: int | None, signal: Signal) -> None:
         """Return when the wall clock shows `until_ms`, or the signal rings; perhaps earlier, never much later."""
 
@@ -122,6 +125,14 @@ class VersionConflict(Exception):
 
 class OutcomeUnknown(Exception):
     """The write may or may not be there: read again and judge by the request id, never blindly retry."""
+
+
+class Feed(Protocol):
+    """The half of a store that a process needs which only follows it (see Store)."""
+
+    async def changes_after(self, revision: int, limit: int) -> Sequence[Stored]: ...
+
+    async def wait_for_changes(self) -> None: ...
 
 
 class Store(Protocol):

@@ -13,7 +13,7 @@ import os
 import resource
 import signal
 import socket
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,11 +21,10 @@ from random import SystemRandom
 from typing import Any
 from uuid import uuid4
 
-import msgspec
 import uvloop
 
-from notbefore import logs, systemd
-from notbefore.clock import ManualClock, SystemClock
+from notbefore import garbage, logs, systemd
+from notbefore.clock import ManualClock, SystemClock, thread_busy_s
 from notbefore.control.app import control_server
 from notbefore.control.auth import admin_token
 from notbefore.control.metrics.page import Metrics
@@ -42,16 +41,17 @@ from notbefore.faults.executor import FaultyExecutor
 from notbefore.faults.hand import Hand
 from notbefore.faults.watch import EventWatch
 from notbefore.metadata.app import MetadataApp
-from notbefore.metadata.connections import Limits
+from notbefore.metadata.door import Through
 from notbefore.metadata.faulty import FaultyApp, FaultyService
 from notbefore.metadata.identity import Listener, vm_ref
-from notbefore.metadata.listen import MetadataServer, Through, metadata_server, refuse_routable
-from notbefore.metadata.service import MetadataOptions, MetadataService
+from notbefore.metadata.listen import MetadataServer, metadata_server, refuse_routable
+from notbefore.metadata.service import MetadataService
 from notbefore.ports import HistorySink
 from notbefore.runtime.node import Node
 from notbefore.runtime.notifying import Notifying
 from notbefore.runtime.retention import DAY_MS, Retention
 from notbefore.settings import Settings, load_settings
+from notbefore.settings.options import metadata_options
 from notbefore.settings.reload import Reloading
 from notbefore.settings.shown import as_toml
 from notbefore.sockets import GRACE_S, QuietServer, address_of, bind, parse_address, serving, url_of
@@ -62,6 +62,9 @@ from notbefore.stores.sqlite.store import SqliteStore
 from notbefore.targets import Targets, refuse_unusable
 from notbefore.tasks import AsyncioTasks
 from notbefore.wire.api_versions import NEWEST, PATH
+from notbefore.workers.crew import Crew
+from notbefore.workers.places import kept, places_of
+from notbefore.workers.starting import started_crew, watch_crew
 
 NOTHING_INHERITED: systemd.Inherited = {}
 LOOPBACK = "127.0.0.1"
@@ -84,6 +87,8 @@ class RunningServer:
     reloading: Reloading
     streams: Streams
     faults: FaultBook | None = None
+    crew: Crew | None = None
+    """The workers, where VMs are answered by other processes."""
 
 
 @asynccontextmanager
@@ -104,6 +109,9 @@ async def running_server(
         metrics = Metrics(settings.clock.name)
         faults = FaultBook(SystemRandom().getrandbits) if settings.allow_faults else None
         node, manual_clock = made_node(name, settings, store, tasks, reloading, metrics, faults)
+        crew = started_crew(settings, node, manual_clock, places_of(listeners, sockets), tasks)
+        if crew:
+            stack.push_async_callback(crew.ended, grace_s)
         await node.start()
         if manual_clock:
             # Not before the timer knows what is due: nothing must be passed.
@@ -115,33 +123,29 @@ async def running_server(
             await declare_demo(node)
         service, app = made_service(settings, node, tasks, faults)
         metrics.watch_data_plane(service.counts)
+        if crew:
+            watch_crew(crew, service.counts, metrics, reloading)
         reloading.on_change(lambda changed: service.reconfigure(metadata_options(changed)))
         metadata = metadata_server(service, listeners, app)
         servers: list[QuietServer] = [metadata]
         tokens = TokenBook(node.store, node.clock, tasks.lock(), node.ids, token)
         node.snapshot.on_any_change(tokens.look)
         await tokens.look()
-        plane = ControlPlane(
-            node,
-            tokens,
-            manual_clock,
-            is_ready=lambda: node.snapshot.loaded and all(server.started for server in servers),
-            streams=Streams(node.snapshot),
-            keep_days=settings.history.keep_days,
-            metrics=metrics,
-            faults=faults,
-        )
+        plane = made_plane(settings, node, tokens, manual_clock, metrics, faults, crew, servers)
         servers.append(control_server(plane, settings.control.certificate))
         reloading.on_each(lambda running: renew_certificate(servers[1], running))
         for server in servers:
             server.grace_s = grace_s
-        await stack.enter_async_context(serving((servers[0], sockets), (servers[1], [control_socket])))
+        await stack.enter_async_context(serving((servers[0], [] if crew else sockets), (servers[1], [control_socket])))
         metrics.watch_streams(plane.streams)
         # Before the servers wait for their last answers: a stream is one that does not end by itself.
         stack.callback(plane.streams.close)
         if faults:
             # Likewise who hangs.
             stack.callback(faults.clear)
+        if crew:
+            await crew.open()
+            stack.callback(crew.tell_to_stop, grace_s)
         yield RunningServer(
             node,
             metadata,
@@ -154,6 +158,7 @@ async def running_server(
             reloading,
             plane.streams,
             faults,
+            crew,
         )
 
 
@@ -181,7 +186,8 @@ def bind_metadata(
     for index, (host, port, vm) in enumerate(wanted):
         if not settings.metadata.allow_routable:
             refuse_routable(host)
-        bound = handed_over[index] if handed_over else bind(host, port)
+        taken = kept if settings.has_workers else bind
+        bound = handed_over[index] if handed_over else taken(host, port)
         sockets.append(stack.enter_context(contextlib.closing(bound)))
         listeners.append(Listener(host, address_of(bound)[1], vm_ref(vm) if vm else None))
     return listeners, sockets
@@ -192,7 +198,7 @@ def bind_control(settings: Settings, handed_over: list[socket.socket], stack: As
     return stack.enter_context(contextlib.closing(bound))
 
 
-async def listen_for(server: RunningServer, vm: str, through: Through = lambda made: made) -> str:
+async def listen_for(server: RunningServer, vm: str, through: Through | None = None) -> str:
     """One more listener, on loopback, while serving: the private line of `scope/vm`, whoever asks there; its URL."""
     bound = bind(LOOPBACK, 0)
     await server.metadata.listen(bound, Listener(*address_of(bound), vm_ref(vm)), through)
@@ -235,6 +241,33 @@ def made_service(
     return FaultyService(node, metadata_options(settings), faults, documents), FaultyApp
 
 
+def made_plane(
+    settings: Settings,
+    node: Node,
+    tokens: TokenBook,
+    clock: ManualClock | None,
+    metrics: Metrics,
+    faults: FaultBook | None,
+    crew: Crew | None,
+    servers: Sequence[QuietServer],
+) -> ControlPlane:
+    def is_ready() -> bool:
+        serves = all(server.started for server in servers) and (crew is None or crew.is_ready)
+        return serves and node.snapshot.loaded
+
+    return ControlPlane(
+        node,
+        tokens,
+        clock,
+        is_ready,
+        Streams(node.snapshot),
+        settings.history.keep_days,
+        metrics,
+        faults=faults,
+        workers=crew,
+    )
+
+
 def retire_history(name: str, settings: Settings, node: Node, tasks: AsyncioTasks) -> None:
     if not settings.history.keep_days:
         return
@@ -262,18 +295,6 @@ async def told_of_history(
 def simulation(settings: Settings) -> Simulation:
     wanted = settings.executor.simulate
     return Simulation(wanted.duration_s, wanted.failure_rate, wanted.checks_s)
-
-
-def metadata_options(settings: Settings) -> MetadataOptions:
-    wanted = settings.metadata
-    return MetadataOptions(
-        rate_limit_per_s=wanted.rate_limit_per_s,
-        first_call_delay_s=wanted.first_call_delay_s,
-        headerless_post_2017=wanted.headerless_post_2017,
-        fallback_vm=vm_ref(wanted.fallback_vm) if wanted.fallback_vm else None,
-        proxy_keys=wanted.proxy_keys,
-        limits=Limits(**msgspec.structs.asdict(wanted.limits)),
-    )
 
 
 def renew_certificate(server: QuietServer, settings: Settings) -> None:
@@ -324,7 +345,10 @@ async def _serve_until_told(settings: Settings, reread: Callable[[], Settings], 
         (told if on_terminal and not os.isatty(0) else hung_up).set()
 
     loop.add_signal_handler(signal.SIGHUP, hang_up)
-    async with running_server(settings, inherited) as server:
+    async with AsyncExitStack() as stack:
+        with garbage.none_while_loading():
+            server = await stack.enter_async_context(running_server(settings, inherited))
+        stack.enter_context(garbage.Freezer(thread_busy_s).watching())
         print(banner(server, settings), flush=True)  # noqa: T201  the first thing a person sees
         server.reloading.on_change(lambda changed: logs.configure(changed.log.format, changed.log.level))
         reloads = asyncio.create_task(reload_at_each(hung_up, reread, server.reloading))
@@ -345,7 +369,7 @@ async def reload_at_each(hung_up: asyncio.Event, reread: Callable[[], Settings],
     while await hung_up.wait():
         hung_up.clear()
         try:
-            reloading.apply(await asyncio.to_thread(reread))
+            await reloading.apply_everywhere(await asyncio.to_thread(reread))
         except Refusal as refusal:
             log.error("settings not reloaded, the running ones stay: %s", refusal.message)  # noqa: TRY400  a sentence is enough
         except Exception:  # a reload that breaks down is no reason to stop serving
@@ -360,6 +384,8 @@ def banner(server: RunningServer, settings: Settings) -> str:
         f"  control   {server.control_url}   (token in {server.token_file})",
         f"  store     {settings.store_path}",
         f"  clock     {settings.clock.kind}",
+        *([f"  workers   {settings.workers}"] if server.crew else []),
+        *(["  workers   none: faults are allowed"] if settings.workers > 1 and not server.crew else []),
         *(["  faults    allowed: `notbefore fault add`"] if settings.allow_faults else []),
         "Try it, as a VM:",
         f'  curl -H Metadata:true "{server.metadata_urls[0]}{PATH}?api-version={NEWEST}"',

@@ -218,7 +218,10 @@ def test_when_something_is_refused_after_the_plan_it_says_how_far_it_came(cli, s
     """Somebody else was faster; nothing is rolled back, so nothing may be hidden."""
     shown = {"name": "x", "kind": "standalone", "settings": {}, "vms": []}
     refused = {"error": {"code": "live_event", "message": "web-1 has a live event.", "hint": "Cancel it.", "facts": {}}}
-    server.answers("GET", "/v1/scopes", {"scopes": []})
+    unknown = {"error": {"code": "unknown_scope", "message": "There is no such scope.", "hint": "", "facts": {}}}
+    for name in ("shop", "lab", "rest"):
+        server.answers("GET", f"/v1/scopes/{name}", unknown)
+        server.answers_with_status("GET", f"/v1/scopes/{name}", 404)
     for name in ("shop", "rest"):
         server.answers("PUT", f"/v1/scopes/{name}", shown)
     server.answers("PUT", "/v1/scopes/lab", shown, refused)

@@ -60,6 +60,7 @@ def test_neither_tokens_nor_names_in_paths_and_queries_are_told(lab, told, caplo
         assert lab.server.token not in f"{line.getMessage()} {vars(line)}"
 
 
+@pytest.mark.one_process("the log of this process is looked at")
 def test_a_vms_refused_approval_is_told_at_debug_with_its_code(lab, caplog):
     """A VM may not fill the log either."""
     caplog.set_level(logging.DEBUG, "notbefore")

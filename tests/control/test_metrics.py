@@ -193,7 +193,7 @@ async def test_an_answer_that_breaks_down_is_a_500():
     asked = {"head": head, "verdict": None, "peer": None, "counted": service.counts.row_for(head)}
 
     with pytest.raises(ZeroDivisionError):
-        await MetadataApp(service, {})({"state": asked}, None, None)
+        await MetadataApp(service)({"state": asked}, None, None)
 
     assert ("GET", PATH, 500, 1) in service.counts.requests()
 
@@ -220,6 +220,7 @@ def test_a_body_that_is_too_large_is_a_refusal_too(lab):
     assert Scrape(lab).value("notbefore_refusals_total", plane="control", code="body_too_large") == 1
 
 
+@pytest.mark.one_process("the cap counts in each worker")
 def test_connections_to_the_data_plane_are_shown(tmp_path):
     """Open ones as a gauge, those refused for being too many as a counter."""
     with open_lab(lab_settings(tmp_path / "state", limits={"connections_per_vm_max": 1})) as lab:

@@ -74,6 +74,7 @@ def traced(pid, trace):
 
 
 @pytest.mark.part("strace")
+@pytest.mark.one_process("the calls of one process are traced")
 def test_between_reading_an_approval_and_sending_its_200_there_is_an_fsync(tmp_path):
     """SPEC §2.4: a 200 is a promise: the approval is on disk (fsync) before it is sent."""
     trace = tmp_path / "trace"

@@ -81,7 +81,7 @@ async def test_with_no_fault_set_a_known_request_is_answered_from_the_memo(tmp_p
 
             book.clear()
             assert [await ask() for _ in range(4)] == answers
-            assert WatchedFaulty.calls == 5
+            assert WatchedFaulty.calls == 4
 
 
 async def test_with_no_fault_set_it_takes_the_steps_that_the_plain_one_takes(tmp_path):

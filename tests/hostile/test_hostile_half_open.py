@@ -12,6 +12,8 @@ from answers_read import Answers, eventually, read_answers, read_to_the_end, tol
 from attacked import HONEST, Attacked
 from hostile_case import GET, LAST, TARGET
 
+pytestmark = pytest.mark.one_process("caps count in each worker")
+
 PROOF = os.environ.get("NOTBEFORE_PROOF") == "1"
 HALF_OPEN = 5_000 if PROOF else 500
 PER_ADDRESS = 50
@@ -129,6 +131,8 @@ def test_one_address_cannot_take_more_than_its_share(server):
     """A cap for each caller: at 64 connections one address is refused, and the others are served."""
     with ExitStack() as held:
         mine = [held.enter_context(line_from(server, "127.8.200.1")) for _ in range(70)]
+        for line in mine[:64]:
+            line.sendall(HALF_A_HEAD)
         for line in mine[64:]:
             assert is_refused(line)
 

@@ -223,6 +223,7 @@ def test_a_vm_that_lost_its_address_gets_no_document(lab):
     assert b"Events" not in body
 
 
+@pytest.mark.one_process("it is moved in the memory of this process")
 def test_a_vm_that_moved_gets_the_document_of_where_it_is(lab):
     """S8: and the numbers of its former scope mean nothing there."""
     lab.declare("s", VM, PEER, listening="always")
@@ -368,6 +369,7 @@ def test_waiting_is_not_idling(tmp_path):
         assert line.answer()[0] == 304
 
 
+@pytest.mark.one_process("the cap counts in each worker")
 def test_over_the_cap_a_question_is_answered_as_if_it_had_not_asked_to_wait(tmp_path):
     """Limits on every queue: at once, without Preference-Applied; and it recovers."""
     settings = lab_settings(tmp_path / "state", demo=True, limits={"long_polls_max": 1})

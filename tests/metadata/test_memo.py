@@ -58,7 +58,10 @@ def exchange(address, pieces, source):
         received = b""
         while part := line.recv(65536):
             received += part
-    return DATE.sub(b"", received)
+    told = DATE.sub(b"", received)
+    # Who asks for no close hears of one only if its end is noticed before its answer is made: either is right.
+    asked_to_close = re.search(rb"close|HTTP/1\.0", b"".join(pieces), re.IGNORECASE)
+    return told if asked_to_close else told.replace(b"\r\nconnection: close", b"")
 
 
 def split(request, chance):

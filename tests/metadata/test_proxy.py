@@ -1,9 +1,9 @@
 """The signed header of a trusted proxy (SPEC §5): who it vouches for, and what it is not believed."""
 
-import socket
 import time
 
 import pytest
+from polling import line_of
 
 from lab import PATH, lab_settings, open_lab
 from notbefore.metadata.proxy import signed, vm_vouched_for
@@ -123,13 +123,13 @@ def test_a_header_given_twice_is_spoilt(behind_a_proxy):
 
 def test_on_one_connection_the_proxy_may_speak_for_one_vm_after_the_other(behind_a_proxy):
     """DESIGN §2: the memo never holds a request with the proxy header: its meaning lies outside the bytes."""
-    with socket.create_connection(behind_a_proxy.metadata, timeout=10) as line:
-        for vm, status in (("a", b"200"), ("none", b"403"), ("b", b"200"), ("none", b"403"), ("a", b"200")):
-            line.sendall(
+    with line_of(behind_a_proxy) as line:
+        for vm, status in (("a", 200), ("none", 403), ("b", 200), ("none", 403), ("a", 200)):
+            line.socket.sendall(
                 f"GET {PATH}?api-version=2020-07-01 HTTP/1.1\r\nMetadata: true\r\n"
                 f"X-Notbefore-Vm: {signed('s', vm, now_s(), KEY)}\r\n\r\n".encode()
             )
-            assert line.recv(65536).split()[1] == status
+            assert line.answer()[0] == status
 
 
 def test_without_a_key_the_header_is_not_believed(demo):

@@ -91,7 +91,7 @@ def test_the_rate_limit_follows_a_reload_in_the_running_service(tmp_path):
         before = [lab.ask().status for _ in range(5)]
 
         async def reload():
-            lab.server.reloading.apply(msgspec.structs.replace(settings, metadata=slower))
+            await lab.server.reloading.apply_everywhere(msgspec.structs.replace(settings, metadata=slower))
 
         lab.run(reload())
         after = [lab.ask().status for _ in range(5)]

@@ -39,7 +39,7 @@ async def test_a_removal_of_whatever_outcome_ends_with_the_host_gone(tmp_path, f
         store.faults = [fault]
         await one.node.hosts.remove("H1", OPERATOR)
 
-        assert await one.node.hosts.known() == ()
+        assert list(await one.node.hosts.known()) == []
         assert await told(one) == ["host declared", "host removed"]
         with pytest.raises(UnknownHost):
             await one.node.hosts.remove("h1", OPERATOR)
@@ -81,3 +81,28 @@ async def test_so_many_hosts_may_be_declared_and_no_more(tmp_path):
         with pytest.raises(LimitReached):
             await few.declare(Host("h2"), OPERATOR)
         assert await few.declare(Host("H1"), OPERATOR) is False
+
+
+async def test_a_host_is_listed_as_its_first_vm_spells_it_with_its_vms_by_scope(tmp_path):
+    """A host is known when it is declared, or when a VM names it; names compare in any letter case."""
+    async with running_node(tmp_path) as one:
+        await one.node.hosts.declare(Host("h0"), OPERATOR)
+        await one.declare(Vm("a", host="h1"), Vm("b", host="H1"), scope="Two")
+        await one.declare(Vm("c", host="H1"), Vm("d", host="h2"), scope="One")
+
+        listed = [(known.host.name, known.declared, known.vms) for known in await one.node.hosts.known()]
+
+        assert listed == [("h0", True, {}), ("H1", False, {"One": 1, "Two": 2}), ("h2", False, {"One": 1})]
+        assert (await one.node.hosts.one("h1")).vms == {"One": ["c"], "Two": ["a", "b"]}
+
+
+async def test_a_redeploy_goes_to_the_emptiest_host_of_all_as_things_are_now(tmp_path):
+    """SPEC §2.3: Redeploy moves to another host."""
+    async with running_node(tmp_path) as one:
+        await one.declare(Vm("a", host="h1"), Vm("b", host="h2"), Vm("c", host="h2"), Vm("d", host="h3"))
+        assert await one.node.hosts.another_for(Vm("a", host="h1")) == "h3"
+
+        await one.declare(Vm("a", host="h1"), Vm("b", host="h3"), Vm("c", host="h2"), Vm("d", host="h3"))
+
+        assert await one.node.hosts.another_for(Vm("a", host="h1")) == "h2"
+        assert await one.node.hosts.another_for(Vm("c", host="h2")) == "h1"

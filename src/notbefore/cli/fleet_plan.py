@@ -5,7 +5,7 @@ Rule 2: a refusal of the server is told with the file, the line and the field th
 Rule 3: hosts before the scopes that name them; a scope that gives an address up before the one that gets it.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from graphlib import CycleError, TopologicalSorter
 from typing import Any
@@ -15,11 +15,12 @@ from notbefore.cli.fleet import Fleet
 from notbefore.cli.fleet_changes import FleetChange, changes_between, first_declared
 from notbefore.control_client import ControlClient, Scope
 from notbefore.core.declare import canonical_address
-from notbefore.core.errors import Invalid, LiveEvent, Refusal
+from notbefore.core.errors import Invalid, LiveEvent, Refusal, UnknownScope
 from notbefore.core.model import name_key
 from notbefore.toml_lines import KeyPath
 
 DEFAULT_EXECUTOR = "simulate"
+ASKED_ONE_BY_ONE_MAX = 1000
 ABOUT_THE_FILE = ("invalid", "live_event", "address_taken", "scope_too_large", "body_too_large")
 
 
@@ -43,8 +44,9 @@ class Step:
 
 def planned(fleet: Fleet, client: ControlClient, *, prune: bool, force: bool) -> list[Step]:
     """Every step in the order it has to be done."""
-    scopes = {name_key(scope.name): scope for scope in client.scopes()}
-    doomed = [scope for key, scope in scopes.items() if prune and key not in map(name_key, fleet.scopes)]
+    named = set(map(name_key, fleet.scopes))
+    scopes = {name_key(scope.name): scope for scope in _scopes_there(fleet, client, prune=prune)}
+    doomed = [scope for key, scope in scopes.items() if prune and key not in named]
     givers = _givers(fleet, scopes, doomed)
     declared = [
         _scope_step(fleet, client, name, scopes.get(name_key(name)), givers[name_key(name)], force=force)
@@ -58,6 +60,20 @@ def planned(fleet: Fleet, client: ControlClient, *, prune: bool, force: bool) ->
         *_in_order(fleet, [*declared, *removed], givers),
         *(_host_removal(host) for key, host in known.items() if prune and key not in _hosts_named(fleet)),
     ]
+
+
+def _scopes_there(fleet: Fleet, client: ControlClient, *, prune: bool) -> Iterable[Scope]:
+    """Those that the file is about; of the very many others that a server may have only when somebody needs them."""
+    if prune or len(fleet.scopes) > ASKED_ONE_BY_ONE_MAX:
+        return client.scopes()
+    return filter(None, (_scope_there(client, name) for name in fleet.scopes))
+
+
+def _scope_there(client: ControlClient, name: str) -> Scope | None:
+    try:
+        return client.scope(name)
+    except UnknownScope:
+        return None
 
 
 def _scope_step(

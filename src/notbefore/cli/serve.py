@@ -26,6 +26,10 @@ Check = Annotated[bool, typer.Option("--check", help="Only check the settings an
 AllowFaults = Annotated[
     bool, typer.Option("--allow-faults", help="Let `notbefore fault` have it do wrong what the real service does.")
 ]
+Workers = Annotated[
+    int | None,
+    typer.Option("--workers", metavar="N", help="Processes that answer VMs, 1 to 64. Default: 1, the server itself."),
+]
 Clock = Annotated[str | None, typer.Option("--clock", metavar="CLOCK", help="real (the default), manual, or rate:N.")]
 
 
@@ -38,6 +42,7 @@ def serve(
     control: Control = None,
     store: Store = None,
     clock: Clock = None,
+    workers: Workers = None,
     allow_faults: AllowFaults = False,
     check: Check = False,
 ) -> int:
@@ -54,7 +59,7 @@ def serve(
     from notbefore.settings import SettingsRefused  # noqa: PLC0415
 
     overrides = given(demo=demo or None, state=state, metadata=metadata, control=control, store=store, clock=clock)
-    overrides |= given(allow_faults=allow_faults or None)
+    overrides |= given(workers=workers, allow_faults=allow_faults or None)
     file = Path(config) if config else None
     try:
         if check:

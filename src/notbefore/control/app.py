@@ -26,6 +26,7 @@ from notbefore.control import (
     tokens,
 )
 from notbefore.control.auth import Gate
+from notbefore.control.in_step import InStep
 from notbefore.control.metrics import routes as metrics
 from notbefore.control.metrics.requests_seen import RequestsSeen, note_refusal
 from notbefore.control.parameters import known_only
@@ -51,6 +52,7 @@ def control_app(plane: ControlPlane) -> FastAPI:
     errors.install(app)
     # From the inside out: who asks is known before a body is read.
     app.add_middleware(BodyLimit)
+    app.add_middleware(InStep, plane=plane)
     app.add_middleware(Gate, plane=plane)
     app.router.routes.extend(routes())
     return app

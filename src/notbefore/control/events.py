@@ -1,5 +1,6 @@
 """Events: list, read, approve, cancel, complete. Ended ones are read from history."""
 
+from itertools import chain
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Path, Query
@@ -7,6 +8,7 @@ from pydantic import Field
 
 from notbefore.control import answers, examples
 from notbefore.control.bodies import word
+from notbefore.control.long_lists import listed
 from notbefore.control.openapi import answered
 from notbefore.control.parameters import EventId, OfScope
 from notbefore.control.plane import ControlPlane, Operator, Plane
@@ -14,7 +16,7 @@ from notbefore.control.roles import By, Role, needs
 from notbefore.control.shapes import live_event, shown_event
 from notbefore.core.errors import Invalid, UnknownEvent, UnknownScope, WrongStatus
 from notbefore.core.kinds import ENDED, LIVE, Status
-from notbefore.core.model import Event, Scope, name_key
+from notbefore.core.model import Event, Scope
 from notbefore.core.requests import ApproveEvents, CancelEvent, CompleteEvent, Request
 from notbefore.ports import HistoryQuery, StoredRecord
 
@@ -41,7 +43,7 @@ async def list_events(
     caller: By,
     scope: OfScope = None,
     status: Annotated[list[OneStatus] | None, Query(description=STATUS)] = None,
-) -> dict[str, Any]:
+) -> Any:
     """A scope that is not there is `unknown_scope` when only live events are asked for: ended ones outlive it."""
     statuses = [word(Status, one, "status") for one in status] if status else list(LIVE)
     ended = tuple(one for one in statuses if one in ENDED)
@@ -49,10 +51,9 @@ async def list_events(
         raise UnknownScope(scope)
     query = HistoryQuery(scope=scope, scopes=caller.scopes, statuses=ended, newest=True)
     events = await ended_events(plane, query) if ended else []
-    for live_scope in sorted(plane.node.snapshot.scopes(), key=lambda one: one.key):
-        if caller.sees(live_scope.name) and (scope is None or live_scope.key == name_key(scope)):
-            events += [shown(plane, live_scope, event) for event in live_scope.events_in(*statuses)]
-    return {"events": events}
+    scopes = [one for one in scopes_with_events(plane, scope) if caller.sees(one.name)]
+    live = (shown(plane, one, event) for one in scopes for event in one.events_in(*statuses))
+    return listed("events", chain(events, live))
 
 
 @router.get(
@@ -100,6 +101,14 @@ def request_for(action: str, scope: Scope, event: Event, plane: ControlPlane, by
     if action == "cancel":
         return CancelEvent(scope=scope.name, request_id=request_id, by=by, event_id=event.id)
     return CompleteEvent(scope=scope.name, request_id=request_id, by=by, event_id=event.id)
+
+
+def scopes_with_events(plane: ControlPlane, only: str | None) -> list[Scope]:
+    """As they are now: what is sent piece by piece tells of one moment all the same."""
+    if only is None:
+        return plane.node.snapshot.scopes_with_events()
+    view = plane.node.snapshot.view(only)
+    return [view.scope] if view else []
 
 
 def shown(plane: ControlPlane, scope: Scope, event: Event) -> dict[str, Any]:

@@ -12,13 +12,14 @@ from pydantic import StrictStr
 
 from notbefore.control import answers, examples, rollout_answers, rollout_examples
 from notbefore.control.bodies import Body, one_of
+from notbefore.control.long_lists import listed
 from notbefore.control.openapi import answered
 from notbefore.control.parameters import HostName
 from notbefore.control.plane import ControlPlane, Operator, Plane
 from notbefore.control.roles import Role, needs
 from notbefore.control.rollout_bodies import HostMaintenanceBody, maintenance_type
 from notbefore.control.rollout_shapes import shown_operation, shown_plan
-from notbefore.control.shapes import live_event, shown_host
+from notbefore.control.shapes import counted_host, live_event, shown_host
 from notbefore.core.errors import Refusal, UnknownScope
 from notbefore.core.hosts import DEFAULT_EXECUTOR, EXECUTORS, checked_host
 from notbefore.core.model import Actor
@@ -43,8 +44,8 @@ class HostBody(Body, json_schema_extra={"examples": [examples.HOST_BODY]}):
     dependencies=[VIEWER],
     responses=answered({200: "The hosts, by name"}, answers.Hosts, examples.HOSTS),
 )
-async def list_hosts(plane: Plane) -> dict[str, Any]:
-    return {"hosts": [shown_host(known) for known in await plane.node.hosts.known()]}
+async def list_hosts(plane: Plane) -> Any:
+    return listed("hosts", map(counted_host, await plane.node.hosts.known()))
 
 
 @router.get(
@@ -109,7 +110,7 @@ async def maintain_host(
     the others of its wave; at the NotBefore all of them start.
     """
     known = await plane.node.hosts.one(host)
-    scopes = plane.node.snapshot.by_key
+    scopes = plane.node.snapshot.scopes_on(host)
     begun = maintenance_begun(wished(known.host.name, body, plane, by), scopes, plane.node.witness.now_everywhere())
     if body.plan:
         response.status_code = status.HTTP_200_OK

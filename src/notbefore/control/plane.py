@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Annotated, cast
+from typing import Annotated, Protocol, cast
 
 from fastapi import Depends, Request
 
@@ -14,6 +14,16 @@ from notbefore.control.token_book import TokenBook
 from notbefore.core.model import Actor
 from notbefore.faults.book import FaultBook
 from notbefore.runtime.node import Node
+
+
+class Workers(Protocol):
+    async def heard(self) -> None:
+        """Return when what was asked and counted anywhere is known here, or somebody took too long."""
+        ...
+
+    async def in_step(self) -> None:
+        """Return when all have seen what is now, or somebody took too long."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +39,8 @@ class ControlPlane:
     planning: Planning = field(default_factory=Planning)
     faults: FaultBook | None = None
     """Where they are allowed."""
+    workers: Workers | None = None
+    """Other processes that answer VMs."""
 
 
 async def plane_of(request: Request) -> ControlPlane:

@@ -4,6 +4,7 @@ Rule 1: a rollout is begun with its plan, and refused when it would never come t
 Rule 2: a plan changes nothing.
 """
 
+import asyncio
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Path, Query, Response, status
@@ -139,7 +140,7 @@ async def wished(body: RolloutBody, plane: ControlPlane, by: Actor) -> Rollout:
     """As it would be begun now."""
     event_type, chosen = maintenance_type(body.type), body.chosen()
     limits = body.limits.limits(chosen.over)
-    hosts = [known.host.name for known in await plane.node.hosts.known()] if chosen.over is Over.HOSTS else []
+    hosts = [host.name for host in await plane.node.hosts.declared()] if chosen.over is Over.HOSTS else []
     return Rollout(
         id=plane.node.ids(),
         type=event_type,
@@ -149,7 +150,8 @@ async def wished(body: RolloutBody, plane: ControlPlane, by: Actor) -> Rollout:
         limits=limits,
         description=MAINTENANCE_DESCRIPTION if body.description is None else body.description,
         duration_s=-1 if body.duration_s is None else body.duration_s,
-        waiting=chosen_targets(chosen, plane.node.snapshot.by_key, hosts),
+        # Aside: it looks at every VM there is.
+        waiting=await asyncio.to_thread(chosen_targets, chosen, dict(plane.node.snapshot.by_key), hosts),
     )
 
 

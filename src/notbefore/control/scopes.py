@@ -7,6 +7,7 @@ from fastapi import APIRouter, Path, Query, Response, status
 
 from notbefore.control import answers, examples
 from notbefore.control.bodies import MaintenanceBody, OperationBody, ScopeBody, word
+from notbefore.control.long_lists import listed
 from notbefore.control.openapi import answered
 from notbefore.control.parameters import Force, Plan, ScopeName, VmName
 from notbefore.control.plane import ControlPlane, Operator, Plane
@@ -43,9 +44,9 @@ router = APIRouter(prefix="/v1/scopes", tags=["scopes"])
     dependencies=[needs(Role.VIEWER)],
     responses=answered({200: "The scopes, by name"}, answers.Scopes, examples.SCOPES),
 )
-async def list_scopes(plane: Plane, caller: By) -> dict[str, Any]:
-    scopes = sorted(plane.node.snapshot.scopes(), key=lambda scope: scope.key)
-    return {"scopes": [shown(plane, scope) for scope in scopes if caller.sees(scope.name)]}
+async def list_scopes(plane: Plane, caller: By) -> Any:
+    views = map(plane.node.snapshot.view_by_key, plane.node.snapshot.keys())
+    return listed("scopes", (shown(plane, view.scope) for view in views if view and caller.sees(view.scope.name)))
 
 
 @router.get(

@@ -5,7 +5,7 @@ from typing import Any
 
 from notbefore.core.explain import Explanation, waiting_for
 from notbefore.core.history import Change, HistoryRecord
-from notbefore.core.hosts import KnownHost
+from notbefore.core.hosts import CountedHost, KnownHost
 from notbefore.core.kinds import EventType
 from notbefore.core.listening import listens
 from notbefore.core.model import ActorKind, Event, Scope, Vm, name_key
@@ -66,11 +66,15 @@ def shown_explanation(explanation: Explanation, event: Json) -> Json:
 
 
 def shown_host(known: KnownHost) -> Json:
+    return counted_host(CountedHost(known.host, known.declared, {scope: len(vms) for scope, vms in known.vms.items()}))
+
+
+def counted_host(counted: CountedHost) -> Json:
     return {
-        "name": known.host.name,
-        "executor": known.host.executor,
-        "declared": known.declared,
-        "vms": {scope: len(vms) for scope, vms in known.vms.items()},
+        "name": counted.host.name,
+        "executor": counted.host.executor,
+        "declared": counted.declared,
+        "vms": dict(counted.vms),
     }
 
 

@@ -1,6 +1,6 @@
 """The fleet as a rollout sees it: scopes, the operations of its waves, and how long impacts usually take."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -18,11 +18,13 @@ class Fleet:
     scopes: Mapping[str, Scope]
     operations: Mapping[str, Operation]
     expected: Expected
+    # The scopes that have VMs on a host, by key, when somebody keeps that; else all of them are looked through.
+    scopes_on: Callable[[str], Mapping[str, Scope]] | None = None
 
     def vms_of(self, name: str, over: Over) -> tuple[ScopedVm, ...]:
         """The running VMs of a host, or of a scope."""
         if over is Over.HOSTS:
-            return tuple(self._by_host.get(name_key(name), ()))
+            return tuple(self._on_host(name) if self.scopes_on else self._by_host.get(name_key(name), ()))
         scope = self.scopes.get(name_key(name))
         return tuple(running_vms(scope)) if scope else ()
 
@@ -31,6 +33,13 @@ class Fleet:
         scope = self.scopes.get(name_key(of.scope))
         vm = scope.vm(of.vm) if scope else None
         return vm is not None and vm.state is VmState.RUNNING and (over is Over.SCOPES or is_on(vm, name))
+
+    def _on_host(self, name: str) -> Iterable[ScopedVm]:
+        around = self.scopes_on(name) if self.scopes_on else self.scopes
+        for _, scope in sorted(around.items()):
+            for vm in scope.vms:
+                if is_on(vm, name) and vm.state is VmState.RUNNING:
+                    yield ScopedVm(scope.name, vm.name)
 
     @cached_property
     def _by_host(self) -> Mapping[str, list[ScopedVm]]:

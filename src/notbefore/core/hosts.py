@@ -44,6 +44,15 @@ class KnownHost:
         return sum(map(len, self.vms.values()))
 
 
+@dataclass(frozen=True, slots=True)
+class CountedHost:
+    """The same in numbers: how many VMs of each scope are on it."""
+
+    host: Host
+    declared: bool
+    vms: Mapping[str, int]
+
+
 def checked_host(name: str, executor: str) -> Host:
     check_name("host", name)
     if executor not in EXECUTORS:

@@ -191,8 +191,9 @@ def with_asked(scope: Scope, asked_ms: Mapping[str, int]) -> Scope:
 
 
 def name_key(name: str) -> str:
-    """Names compare in any letter case [real]."""
-    return name.casefold()
+    """Names compare in any letter case [real]. A name that is its own key is not copied: there may be a million."""
+    key = name.casefold()
+    return name if key == name else key
 
 
 def is_on(vm: Vm, host: str) -> bool:

@@ -5,6 +5,7 @@ Rule 1: an answer knows its own bytes, so that one made once can be sent a milli
 
 import json
 from dataclasses import dataclass, field
+from functools import lru_cache
 from http import HTTPStatus
 
 JSON_TYPE = (b"content-type", b"application/json; charset=utf-8")
@@ -22,11 +23,12 @@ class HttpAnswer:
     body: bytes
     status_line: bytes = field(init=False, compare=False, repr=False)
     header_lines: bytes = field(init=False, compare=False, repr=False)
+    _last_sent: tuple[bytes, bool, bytes] = field(init=False, compare=False, repr=False)
 
     def __post_init__(self) -> None:
-        phrase = HTTPStatus(self.status).phrase if self.status in STATUSES else ""
-        object.__setattr__(self, "status_line", f"HTTP/1.1 {self.status} {phrase}\r\n".encode())
+        object.__setattr__(self, "status_line", status_line(self.status))
         object.__setattr__(self, "header_lines", lines_of(self.sent_headers()))
+        object.__setattr__(self, "_last_sent", (b"", False, b""))
 
     def sent_headers(self) -> Headers:
         """A 304 has no body of its own, and so no length."""
@@ -35,9 +37,19 @@ class HttpAnswer:
         return (*self.headers, (b"content-length", str(len(self.body)).encode()))
 
     def bytes_with(self, default_lines: bytes, *, close: bool) -> bytes:
-        """The whole answer, as uvicorn would write it: its own headers first, `connection` last."""
-        end = CLOSE + b"\r\n" if close else b"\r\n"
-        return b"".join((self.status_line, default_lines, self.header_lines, end, self.body))
+        """The whole answer, as uvicorn would write it: its own headers first, `connection` last. Kept for the next."""
+        lines, closed, whole = self._last_sent
+        if lines is not default_lines or closed is not close:
+            end = CLOSE + b"\r\n" if close else b"\r\n"
+            whole = b"".join((self.status_line, default_lines, self.header_lines, end, self.body))
+            object.__setattr__(self, "_last_sent", (default_lines, close, whole))
+        return whole
+
+
+@lru_cache(maxsize=len(STATUSES))
+def status_line(status: int) -> bytes:
+    phrase = HTTPStatus(status).phrase if status in STATUSES else ""
+    return f"HTTP/1.1 {status} {phrase}\r\n".encode()
 
 
 def lines_of(headers: Headers) -> bytes:

@@ -14,7 +14,6 @@ from uvicorn.server import ServerState
 from notbefore.metadata.answers import HttpAnswer, error, lines_of
 from notbefore.metadata.connections import Connections
 from notbefore.metadata.face import Service
-from notbefore.metadata.identity import Listener, Peer, canonical_peer
 from notbefore.metadata.memo import Memo
 from notbefore.metadata.polls import Polls
 from notbefore.metadata.service import BODY_MAX_BYTES, BodyRefused, MetadataOptions
@@ -29,12 +28,11 @@ CUT_SHORT = error(400, "Bad request. The connection ended before the body did")
 
 
 class MetadataApp:
-    def __init__(self, service: Service, listeners: dict[tuple[str, int], Listener]) -> None:
+    def __init__(self, service: Service) -> None:
         self.service = service
         self.memo = Memo()
         self.connections = service.counts.connections = Connections(service.options.limits)
         self.polls = Polls(service, lambda call: asyncio.get_running_loop().call_soon(call))
-        self._listeners = listeners
         self._default_headers: object = None
         self._default_lines = b""
         service.follow_options(self._take_options)
@@ -47,28 +45,12 @@ class MetadataApp:
         except Exception:
             asked["counted"][500] += 1  # which uvicorn answers, and logs
             raise
-        if not body.gone:
-            asked["counted"][answer.status] += 1
-        await send_answer(answer, body, send)
+        await send_answer(answer, body, asked, send)
 
     def _take_options(self, options: MetadataOptions) -> None:
         """Verdicts may depend on a setting, so those made under another are forgotten."""
         self.memo.forget()
         self.connections.limits = options.limits
-
-    def add_listener(self, listener: Listener) -> None:
-        self._listeners[(listener.host, listener.port)] = listener
-
-    def peer_of(self, transport: asyncio.Transport) -> Peer:
-        """Who is at the other end, as far as the socket tells."""
-        line = transport.get_extra_info("socket")
-        host, port = line.getsockname()[:2]
-        try:
-            address = canonical_peer(line.getpeername()[0])
-        except OSError:
-            address = ""  # gone before it was looked at: it identifies nobody
-        listener = self._listeners.get((host, port)) or self._listeners[("", port)]
-        return Peer(listener, address)
 
     def default_lines(self, state: ServerState) -> bytes:
         """The headers uvicorn puts first (date and server), which it renews every second."""
@@ -127,12 +109,15 @@ class Body:
         return part
 
 
-async def send_answer(answer: HttpAnswer, body: Body, send: Any) -> None:
-    headers = list(answer.sent_headers())
+async def send_answer(answer: HttpAnswer, body: Body, asked: dict[str, Any], send: Any) -> None:
+    """In one piece, and counted, when the request is there whole."""
     if body.ended:
-        await send({"type": "http.response.start", "status": answer.status, "headers": headers})
-        await send({"type": "http.response.body", "body": answer.body})
+        # Not before the client has read what it was sent: answers that nobody reads do not pile up.
+        await asked["writable"]()
+        asked.pop("reply")(answer)
         return
+    asked["counted"][answer.status] += 1
+    headers = list(answer.sent_headers())
     headers.append((b"connection", b"close"))
     await send({"type": "http.response.start", "status": answer.status, "headers": headers})
     await send({"type": "http.response.body", "body": answer.body, "more_body": True})

@@ -21,7 +21,7 @@ from notbefore.faults.fault import Fault
 from notbefore.metadata.answers import JSON_TYPE, NOT_MODIFIED, HttpAnswer, error
 from notbefore.metadata.app import Body, MetadataApp, send_answer
 from notbefore.metadata.holding import HoldingProtocol
-from notbefore.metadata.identity import Listener, Peer
+from notbefore.metadata.identity import Peer
 from notbefore.metadata.memo import Memo
 from notbefore.metadata.service import (
     BUSY,
@@ -69,6 +69,11 @@ class FaultyService(MetadataService):
             return replace(verdict, wait_s=None)
         return verdict
 
+    def answer_now(self, verdict: Verdict, peer: Peer, proxy_header: bytes | None = None) -> HttpAnswer | None:
+        """While faults are at work, what they may strike is for the app."""
+        struck = self.book.at_work and isinstance(verdict, ReadDocument)
+        return None if struck else super().answer_now(verdict, peer, proxy_header)
+
     def known(self, head: RequestHead, peer: Peer) -> Known | HttpAnswer:
         return self._known(peer, vouching(head)) or FORBIDDEN
 
@@ -105,8 +110,8 @@ class NoMemo(Memo):
 class FaultyApp(MetadataApp):
     service: FaultyService
 
-    def __init__(self, service: FaultyService, listeners: dict[tuple[str, int], Listener]) -> None:
-        super().__init__(service, listeners)
+    def __init__(self, service: FaultyService) -> None:
+        super().__init__(service)
         service.book.follow(self._book_changed)
 
     def _book_changed(self) -> None:
@@ -132,12 +137,11 @@ class FaultyApp(MetadataApp):
         if answer is None:
             line.cut(b"")
             return
-        if not body.gone:
-            asked["counted"][answer.status] += 1
         if isinstance(answer, TornAnswer):
+            asked["counted"][answer.status] += not body.gone
             line.cut(self._half_of(answer, line))
         else:
-            await send_answer(answer, body, send)
+            await send_answer(answer, body, asked, send)
 
     async def _answer(self, asked: Mapping[str, Any], body: Body, line: "Line") -> HttpAnswer | None:
         """None: there is none, and the connection ends."""

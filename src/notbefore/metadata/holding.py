@@ -3,13 +3,17 @@
 Rule 1: a held question has no deadline of its own connection. Its client is still read from, so that its going away is
 noticed at once; what comes behind it waits its turn.
 Rule 2: who stops sending, or sends no HTTP behind it, is answered at once; so is everybody when the server stops.
-Rule 3: looking, parking and answering are single steps; only the question that enables a scope waits for its commit.
+Rule 3: while nothing comes behind it, a held question and its connection are with somebody lighter (fast_path.py).
+Rule 4: what needs no body and no commit is answered without a task; looking, parking and answering are single steps.
+Only the question that enables a scope waits for its commit.
 Used by: protocol.py, which says what is HTTP and judges it.
 """
 
+import asyncio
 import logging
-from functools import partial
-from typing import Any
+from collections import defaultdict
+from dataclasses import dataclass, field
+from typing import Any, Protocol
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
@@ -28,21 +32,51 @@ BROKEN = error(500, "Internal server error. The question could not be recorded; 
 log = logging.getLogger("notbefore.metadata")
 
 
+class Keeper(Protocol):
+    """Who has the connection of a held question."""
+
+    def tell(self, answer: HttpAnswer) -> None: ...
+
+
+class Light(Keeper, Protocol):
+    """Who takes a connection that nothing is owed on but the answer to a held question."""
+
+    def take_back(self, data: bytes) -> None: ...
+
+    def hold(self, held: "Held") -> None: ...
+
+
+@dataclass(slots=True, eq=False)
+class Held:
+    """A held question as its connection knows it."""
+
+    keeper: Keeper
+    counted: defaultdict[int, int]
+    close: bool
+    poll: Poll = field(init=False)
+
+    def tell(self, answer: HttpAnswer) -> None:
+        self.keeper.tell(answer)
+
+
 class HoldingProtocol(HttpToolsProtocol):
     deadline_s: float | None = None
     _metadata: MetadataApp
     _peer: Peer
     _owed: HttpAnswer | None = None
     _between_messages = True
+    _dropped_bytes: int | None = None
     _unjudged: tuple[RequestResponseCycle, Any] | None = None
-    _poll: Poll | None = None
+    _light: Light
+    _held: Held | None = None
+    _asking: RequestResponseCycle
     _behind_bytes = 0
     half_closed = False
 
     @property
     def is_held(self) -> bool:
         """Whether a question waits on it for its answer."""
-        return self._poll is not None
+        return self._held is not None
 
     # -- what the connection tells
 
@@ -54,7 +88,7 @@ class HoldingProtocol(HttpToolsProtocol):
 
     def read_behind(self, count: int) -> None:
         """uvicorn stops reading when requests queue up; then a client that goes away would go unnoticed."""
-        if self._poll:
+        if self._held:
             self._behind_bytes += count
             if self._behind_bytes <= BEHIND_MAX_BYTES:
                 self.flow.resume_reading()
@@ -65,13 +99,13 @@ class HoldingProtocol(HttpToolsProtocol):
         self.release()
 
     def release(self) -> None:
-        if self._poll:
-            self._metadata.polls.release(self._poll)
+        if self._held:
+            self._metadata.polls.release(self._held.poll)
 
     def leave(self) -> None:
-        if self._poll:
-            self._metadata.polls.leave(self._poll)
-            self._poll = None
+        if self._held:
+            self._metadata.polls.leave(self._held.poll)
+            self._held = None
 
     def shutdown(self) -> None:
         super().shutdown()
@@ -79,7 +113,7 @@ class HoldingProtocol(HttpToolsProtocol):
 
     def resume_writing(self) -> None:
         super().resume_writing()
-        if self._poll and self._between_messages:
+        if self._held and self._between_messages:
             self.deadline_s = None
 
     # -- asking and answering
@@ -89,22 +123,31 @@ class HoldingProtocol(HttpToolsProtocol):
         asked = cycle.scope["state"]
         if "verdict" not in asked:
             self._unjudged = (cycle, app)
-        elif may_be_held(asked["verdict"], asked["head"]):
-            # Not inside the parser: the end of this request, and perhaps others, are still to be read.
-            self.loop.call_soon(self._ask_patiently, cycle)
-        else:
+        elif has_a_body(asked["head"]) or self.flow.write_paused:
             super()._start_asgi_task(cycle, app)
+        else:
+            # Not inside the parser: the end of this request, and perhaps others, are still to be read.
+            self.loop.call_soon(self._ask, cycle, app)
 
-    def _ask_patiently(self, cycle: RequestResponseCycle) -> None:
+    def _ask(self, cycle: RequestResponseCycle, app: Any) -> None:
+        """Most questions need no task: their answer is there, or will be told."""
         asked = cycle.scope["state"]
-        service = self._metadata.service
-        answer = service.answer_now(asked["verdict"], self._peer, vouching(asked["head"]))
-        if answer is not None:
+        try:
+            answer = self._metadata.service.answer_now(asked["verdict"], self._peer, vouching(asked["head"]))
+        except Exception:
+            log.exception("a question could not be answered")
+            answer = BROKEN
+        if not waits(asked["verdict"]):
+            if answer is None:
+                super()._start_asgi_task(cycle, app)
+            else:
+                self.send(cycle, answer)
+        elif answer is not None:
             self._hold_or_send(cycle, answer)
-            return
-        task = self.loop.create_task(self._enable_first(cycle))
-        self.tasks.add(task)
-        task.add_done_callback(self.tasks.discard)
+        else:
+            task = self.loop.create_task(self._enable_first(cycle))
+            self.tasks.add(task)
+            task.add_done_callback(self.tasks.discard)
 
     async def _enable_first(self, cycle: RequestResponseCycle) -> None:
         """The first question in a day is committed before it is held."""
@@ -124,35 +167,81 @@ class HoldingProtocol(HttpToolsProtocol):
             return
         answer: HttpAnswer | None = at_once
         if caller and at_once.status in ANSWERED and not self.half_closed and self._owed is None:
-            tell = partial(self._send, cycle)
-            poll = Poll(caller, self._peer, proxy_header is not None, asked["verdict"], tell)
-            answer = self._metadata.polls.hold(poll, at_once)
+            held = Held(self, asked["counted"], not cycle.keep_alive)
+            held.poll = Poll(caller, self._peer, proxy_header is not None, asked["verdict"], held.tell)
+            answer = self._metadata.polls.hold(held.poll, at_once)
         if answer is not None:
-            self._send(cycle, answer)
-            return
-        self._poll = poll
+            self.send(cycle, answer)
+        elif self.is_at_boundary():
+            held.keeper = self._light
+            self.step_down()
+            self._light.hold(held)
+        else:
+            self._keep(held, cycle)
+
+    def adopt(self, held: Held) -> None:
+        """A question that was held elsewhere, because something comes behind it."""
+        held.keeper = self
+        cycle = RequestResponseCycle(
+            scope={"type": "http", "state": {"counted": held.counted}},  # type: ignore[typeddict-item]
+            transport=self.transport,
+            flow=self.flow,
+            logger=self.logger,
+            access_logger=self.access_logger,
+            access_log=False,
+            default_headers=self.server_state.default_headers,
+            message_event=asyncio.Event(),
+            expect_100_continue=False,
+            keep_alive=not held.close,
+            on_response=self.on_response_complete,
+        )
+        cycle.more_body = False
+        self.cycle = cycle
+        self._keep(held, cycle)
+
+    def _keep(self, held: Held, cycle: RequestResponseCycle) -> None:
+        self._held, self._asking = held, cycle
         self._behind_bytes = 0
         self.read_behind(0)
 
-    def _send(self, cycle: RequestResponseCycle, answer: HttpAnswer) -> None:
+    def step_down(self) -> None:
+        """The connection goes to somebody else; what is left here must not keep itself alive."""
+        self._unset_keepalive_if_required()
+        self.connections.discard(self)
+        if self.scope:
+            self.scope["state"].clear()
+        self.scope = self.cycle = self.parser = None  # type: ignore[assignment]
+
+    def is_at_boundary(self) -> bool:
+        """Nothing is half read, dropped, or waits its turn."""
+        return self._between_messages and self._dropped_bytes is None and not self.pipeline
+
+    def tell(self, answer: HttpAnswer) -> None:
+        self.send(self._asking, answer)
+
+    def send(self, cycle: RequestResponseCycle, answer: HttpAnswer) -> None:
         """In one write, and then all that uvicorn does after an answer."""
-        self._poll = None
-        if self.transport.is_closing():
+        self._held = None
+        cycle.response_started = cycle.response_complete = True
+        if self.transport.is_closing() or cycle.disconnected:
             return
         cycle.scope["state"]["counted"][answer.status] += 1
-        cycle.response_started = cycle.response_complete = True
         close = not cycle.keep_alive
-        self.transport.write(answer.bytes_with(self._metadata.default_lines(self.server_state), close=close))
+        whole = answer.bytes_with(self._metadata.default_lines(self.server_state), close=close)
+        if cycle.scope.get("method") == "HEAD":
+            whole = whole[: len(whole) - len(answer.body)]
+        self.transport.write(whole)
         if close:
             self.transport.close()
         self.on_response_complete()
 
 
-def may_be_held(verdict: Verdict, head: RequestHead) -> bool:
-    """A wait is asked for, and nothing but the head has to come."""
-    if not isinstance(verdict, ReadDocument) or verdict.wait_s is None:
-        return False
-    return not any(name in (b"content-length", b"transfer-encoding") for name, _ in head.headers)
+def has_a_body(head: RequestHead) -> bool:
+    return any(name in (b"content-length", b"transfer-encoding") for name, _ in head.headers)
+
+
+def waits(verdict: Verdict) -> bool:
+    return isinstance(verdict, ReadDocument) and verdict.wait_s is not None
 
 
 async def no_body() -> bytes:

@@ -32,12 +32,17 @@ class Listener:
     vm: VmRef | None = None
 
 
-@dataclass(frozen=True, slots=True)
 class Peer:
-    """The other end of a connection, as far as the socket tells."""
+    """The other end of a connection, as far as the socket tells; and who it was, for whoever looked last."""
 
-    listener: Listener
-    address: str
+    __slots__ = ("address", "caller", "listener", "looked_at", "looked_by")
+
+    def __init__(self, listener: Listener, address: str) -> None:
+        self.listener = listener
+        self.address = address
+        self.looked_by: Identity | None = None
+        self.looked_at = 0
+        self.caller: VmRef | None = None
 
     @property
     def caller_key(self) -> object:
@@ -64,14 +69,22 @@ class Identity:
         self._warned: set[str] = set()
 
     def caller(self, peer: Peer, proxy_header: bytes | None = None) -> VmRef | None:
+        """What a connection tells of its caller stays true until some VM comes, goes or changes."""
+        if proxy_header is not None:
+            return self._looked_up(peer, proxy_header)
+        if peer.looked_by is not self or peer.looked_at != self._snapshot.census:
+            peer.caller = self._looked_up(peer, None)
+            peer.looked_by, peer.looked_at = self, self._snapshot.census
+        return peer.caller
+
+    def _looked_up(self, peer: Peer, proxy_header: bytes | None) -> VmRef | None:
         if peer.listener.vm is not None:
             return self._if_known(peer.listener.vm)
         if proxy_header is not None:
             return self._if_known(vm_vouched_for(proxy_header, self._proxy_keys, self._clock.real_s()))
-        owners = self._snapshot.owners_of(peer.address)
-        if len(owners) == 1:
-            return owners[0]
-        if owners:
+        if owner := self._snapshot.owner_of(peer.address):
+            return owner
+        if self._snapshot.owners_of(peer.address):
             self._warn_once(peer.address)
             return None
         if self._fallback and is_loopback(peer.address) and is_loopback(peer.listener.host):
@@ -92,9 +105,14 @@ class Identity:
             log.warning("refused a caller whose address several VMs claim", extra={"address": address})
 
 
-@lru_cache(maxsize=65536)
 def canonical_peer(peer: str) -> str:
-    """The address as VMs declare it: no zone, IPv4-mapped as IPv4."""
+    """The address as VMs declare it. An IPv4 address, as a socket tells it, is so already."""
+    return canonical_ipv6(peer) if ":" in peer else peer
+
+
+@lru_cache(maxsize=65536)
+def canonical_ipv6(peer: str) -> str:
+    """No zone, IPv4-mapped as IPv4."""
     return canonical_address(peer.partition("%")[0])
 
 

@@ -1,4 +1,4 @@
-"""The data plane on its addresses: which are allowed, and one uvicorn server for all of them.
+"""The data plane on its addresses: which are allowed, and one server behind one door for all of them.
 
 Rule 1: the service is not exposed outside the VM [seed]: a wildcard or globally routable address is refused
 unless `allow_routable` says so.
@@ -7,21 +7,19 @@ Rule 2: a listener that is opened while serving is as good as the others, and en
 
 import asyncio
 import socket
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from ipaddress import ip_address
 
 from notbefore.core.errors import NotAllowed
 from notbefore.metadata.app import MetadataApp
 from notbefore.metadata.connections import cut_off_overdue
+from notbefore.metadata.door import Door, Through
 from notbefore.metadata.face import Service
-from notbefore.metadata.fast_path import FastPath
+from notbefore.metadata.fast_path import Plane
 from notbefore.metadata.identity import Listener
-from notbefore.sockets import QuietServer, config_for
+from notbefore.sockets import QuietServer, address_of, config_for
 
 TICKS_PER_SECOND = 10
-
-Through = Callable[[asyncio.Protocol], asyncio.Protocol]
-"""What stands between a connection and its protocol."""
 
 
 def refuse_routable(host: str, or_else: str = ", or set allow_routable = true under [metadata]") -> None:
@@ -37,33 +35,36 @@ def refuse_routable(host: str, or_else: str = ", or set allow_routable = true un
 def metadata_server(
     service: Service, listeners: Sequence[Listener], app: type[MetadataApp] = MetadataApp
 ) -> "MetadataServer":
-    """Listeners by the address a connection came in on; a wildcard listener answers for its port."""
-    by_address = {("" if ip_address(one.host).is_unspecified else one.host, one.port): one for one in listeners}
-    return MetadataServer(app(service, by_address))
+    return MetadataServer(app(service), listeners)
 
 
 class MetadataServer(QuietServer):
     """Looks at its connections once a second and ends those that are overdue; at held questions with every tick."""
 
-    def __init__(self, app: MetadataApp) -> None:
-        super().__init__(config_for(app, http=FastPath))
-        self._app = app
+    def __init__(self, app: MetadataApp, listeners: Sequence[Listener]) -> None:
+        super().__init__(config_for(app))
         self._polls = app.polls
+        self._listeners = {(one.host, one.port): one for one in listeners}
 
-    async def listen(self, bound: socket.socket, listener: Listener, through: Through = lambda made: made) -> None:
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """As uvicorn's, with a door of our own instead of the loop's servers."""
+        self.door = Door(Plane(self.config, self.server_state, self.lifespan.state))
+        for bound in sockets or []:
+            self.door.open(bound, self._listeners[address_of(bound)])
+        self.servers = []
+        self.started = True
+        self.up.set()
+
+    async def listen(self, bound: socket.socket, listener: Listener, through: Through | None = None) -> None:
         """One more listener, while serving."""
-
-        def made() -> asyncio.Protocol:
-            return through(FastPath(self.config, self.server_state, self.lifespan.state))
-
-        self._app.add_listener(listener)
-        loop = asyncio.get_running_loop()
-        self.servers.append(await loop.create_server(made, sock=bound, backlog=self.config.backlog))
+        self.door.open(bound, listener, through)
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """Its connections are told, which answers what they hold; nothing is held from now on."""
         self._polls.stopping = True
+        self.door.shut()
         await super().shutdown(sockets=sockets)
+        self.door.close()
 
     async def on_tick(self, counter: int) -> bool:
         self._polls.expire()

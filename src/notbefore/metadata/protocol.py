@@ -11,11 +11,11 @@ Not here: answering without a task, for questions that are held (holding.py).
 
 import asyncio
 import logging
-from collections.abc import Callable
+from functools import partial
 
 from notbefore.metadata.answers import HttpAnswer, error
 from notbefore.metadata.app import DRAIN_MAX_BYTES, DRAIN_MAX_S, MetadataApp
-from notbefore.metadata.holding import HoldingProtocol
+from notbefore.metadata.holding import HoldingProtocol, Light
 from notbefore.metadata.identity import Peer
 from notbefore.metadata.verdict import RequestHead
 
@@ -58,13 +58,12 @@ class MetadataProtocol(HoldingProtocol):
     _begun = 0
     _whole: RequestHead | None = None
     _broken_rule: HttpAnswer = NOT_HTTP
-    _dropped_bytes: int | None = None
 
-    def take_over(self, transport: asyncio.Transport, peer: Peer, hand_back: Callable[[bytes], None]) -> None:
+    def take_over(self, transport: asyncio.Transport, peer: Peer, light: Light) -> None:
         assert isinstance(self.config.app, MetadataApp)
         self._metadata = self.config.app
         self._peer = peer
-        self._hand_back = hand_back
+        self._light = light
         self.logger = log
         self.connection_made(transport)
         self._expect_head()
@@ -78,9 +77,8 @@ class MetadataProtocol(HoldingProtocol):
 
     def data_received(self, data: bytes) -> None:
         if self._is_idle() and self._metadata.memo.get(data):
-            self._unset_keepalive_if_required()
-            self.connections.discard(self)
-            self._hand_back(data)
+            self.step_down()
+            self._light.take_back(data)
         else:
             self.parse(data)
 
@@ -150,6 +148,8 @@ class MetadataProtocol(HoldingProtocol):
             "verdict": service.judge(head),
             "peer": self._peer,
             "counted": service.counts.row_for(head),
+            "writable": self.flow.drain,
+            "reply": partial(self.send, self.cycle),
             "cut_off": self.transport.abort,
         }
         self.begin_judged()
@@ -218,8 +218,7 @@ class MetadataProtocol(HoldingProtocol):
     # -- where the connection stands
 
     def _is_idle(self) -> bool:
-        at_boundary = self._between_messages and self._dropped_bytes is None
-        return at_boundary and not self.pipeline and (self.cycle is None or self.cycle.response_complete)
+        return self.is_at_boundary() and (self.cycle is None or self.cycle.response_complete)
 
     def _exact_head_bytes(self) -> int:
         return len(self.url) + sum(len(name) + len(value) + 4 for name, value in self.headers)

@@ -1,7 +1,8 @@
 """How often a VM may ask: a bucket per VM that fills at the limit and holds one second's worth (SPEC §2.1).
 
 Rule 1: real time, never the domain's clock.
-Rule 2: a VM that kept quiet for a second has a full bucket, so its entry can go: memory follows the traffic.
+Rule 2: one number per VM: the time at which its bucket is full again. Who is past it has a full one, so its entry can
+go: memory follows the traffic.
 """
 
 from notbefore.ports import Clock
@@ -12,21 +13,29 @@ FORGET_AFTER_S = 2.0
 
 class RateLimit:
     def __init__(self, per_second: float, clock: Clock) -> None:
-        self._per_second = per_second
-        self._clock = clock
-        self._recent: dict[VmRef, tuple[float, float]] = {}
-        self._former: dict[VmRef, tuple[float, float]] = {}
-        self._turned_s = clock.steady_s()
+        self._steady_s = clock.steady_s
+        self._limited = per_second > 0
+        if self._limited:
+            self._drop_s = 1.0 / per_second
+            # How far from full a bucket may be and still have a whole drop in it.
+            self._reach_s = max(1.0, per_second) / per_second - self._drop_s
+            self._forget_after_s = max(FORGET_AFTER_S, self._drop_s)
+        self._recent: dict[VmRef, float] = {}
+        self._former: dict[VmRef, float] = {}
+        self._turn_at_s = 0.0
 
     def allows(self, caller: VmRef) -> bool:
-        if self._per_second <= 0:
+        if not self._limited:
             return True
-        now_s = self._clock.steady_s()
-        if now_s - self._turned_s > FORGET_AFTER_S:
-            self._former, self._recent, self._turned_s = self._recent, {}, now_s
-        full = max(1.0, self._per_second)
-        left, at_s = self._recent.get(caller) or self._former.get(caller) or (full, now_s)
-        left = min(full, left + (now_s - at_s) * self._per_second)
-        allowed = left >= 1.0
-        self._recent[caller] = (left - 1.0 if allowed else left, now_s)
-        return allowed
+        now_s = self._steady_s()
+        if now_s > self._turn_at_s:
+            self._former, self._recent = self._recent, {}
+            self._turn_at_s = now_s + self._forget_after_s
+        full_at_s = self._recent.get(caller) or self._former.get(caller, 0.0)
+        if full_at_s <= now_s:
+            self._recent[caller] = now_s + self._drop_s
+            return True
+        if full_at_s - now_s > self._reach_s:
+            return False
+        self._recent[caller] = full_at_s + self._drop_s
+        return True

@@ -11,25 +11,29 @@ import json
 import logging
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 
 from notbefore.core.errors import Invalid, Refusal, StoreUnavailable, UnknownEvent, UnknownScope, UnknownVm
+from notbefore.core.listening import LISTENS_FOR_MS
 from notbefore.core.model import Actor, ActorKind, Scope
 from notbefore.core.requests import ApproveEvents
 from notbefore.metadata import proxy
-from notbefore.metadata.answers import JSON_TYPE, NOT_MODIFIED, HttpAnswer, error
+from notbefore.metadata.answers import JSON_TYPE, HttpAnswer, error
 from notbefore.metadata.connections import Limits
 from notbefore.metadata.counts import Counts
 from notbefore.metadata.identity import Identity, Peer
 from notbefore.metadata.instance import instance_answer
+from notbefore.metadata.node_face import NodeFace
 from notbefore.metadata.rate import RateLimit
 from notbefore.metadata.verdict import Approve, ReadDocument, ReadInstance, ReadVersions, RequestHead, Verdict, judge
-from notbefore.runtime.node import Node
 from notbefore.runtime.snapshot import View, VmRef
 from notbefore.wire.approval import parse_start_requests
+from notbefore.wire.document import empty_document
 from notbefore.wire.instance_versions import INSTANCE_VERSIONS
 
 BODY_MAX_BYTES = 64 * 1024
 SAID_BACK_MAX = 200
+SHARED_MAX = 4096
 
 FORBIDDEN = error(
     403,
@@ -65,8 +69,12 @@ class MetadataOptions:
 
 
 class MetadataService:
-    def __init__(self, node: Node, options: MetadataOptions) -> None:
+    def __init__(self, node: NodeFace, options: MetadataOptions) -> None:
         self._node = node
+        # What every question needs.
+        self._view_by_key = node.snapshot.view_by_key
+        self._heard = node.hearing.heard
+        self._wall_ms = node.clock.wall_ms
         self.counts = Counts()
         self._followers: list[Callable[[MetadataOptions], None]] = []
         self.reconfigure(options)
@@ -91,18 +99,18 @@ class MetadataService:
         """The answer to a GET that needs no commit first; None when it does, or when it is an approval."""
         if isinstance(verdict, HttpAnswer):
             return verdict
-        known = self._known(peer, proxy_header)
-        if known is None:
+        caller = self._identity.caller(peer, proxy_header)
+        view = self._view_by_key(caller.scope) if caller else None
+        if caller is None or view is None:
             return FORBIDDEN
-        caller, view = known
         if not isinstance(verdict, ReadDocument):
             return None if isinstance(verdict, Approve) else self._neighbour(caller, view, verdict)
-        now_ms = self._node.clock.now().wall_ms
-        if self._node.hearing.enables(view, now_ms):
-            return None
+        now_ms = self._wall_ms()
+        if now_ms - view.newest_asked_ms > LISTENS_FOR_MS:
+            return None  # the first question in a day is committed before its answer
         if not self._rate.allows(caller):
             return BUSY
-        self._node.hearing.heard(caller, view, now_ms)
+        self._heard(caller, view, now_ms)
         return document_answer(view, verdict)
 
     async def answer(self, head: RequestHead, verdict: Verdict, peer: Peer, read_body: ReadBody) -> HttpAnswer:
@@ -194,19 +202,29 @@ class MetadataService:
 
 
 def document_answer(view: View, wanted: ReadDocument) -> HttpAnswer:
-    """The document, or 304; made once per state and version, and kept with the state."""
+    """The document, or 304; made once per state and version, and kept with the state. What names no VM is shared."""
     tag = view.tag
     if wanted.known_incarnations and (tag in wanted.known_incarnations or "*" in wanted.known_incarnations):
-        made = view.made_of_it.get(NOT_MODIFIED)
-        if made is None:
-            made = view.made_of_it[NOT_MODIFIED] = HttpAnswer(304, ((b"etag", tag.encode()),), b"")
-    else:
-        made = view.made_of_it.get(wanted.version.name)
-        if made is None:
-            headers = (JSON_TYPE, (b"etag", tag.encode()))
-            made = view.made_of_it[wanted.version.name] = HttpAnswer(200, headers, view.document(wanted.version))
+        return not_modified(tag)
+    if not view.scope.events:
+        return nothing_scheduled(tag)
+    made = view.made_of_it.get(wanted.version.name)
+    if made is None:
+        headers = (JSON_TYPE, (b"etag", tag.encode()))
+        made = view.made_of_it[wanted.version.name] = HttpAnswer(200, headers, view.document(wanted.version))
     answer: HttpAnswer = made
     return answer
+
+
+@lru_cache(maxsize=SHARED_MAX)
+def not_modified(tag: str) -> HttpAnswer:
+    return HttpAnswer(304, ((b"etag", tag.encode()),), b"")
+
+
+@lru_cache(maxsize=SHARED_MAX)
+def nothing_scheduled(tag: str) -> HttpAnswer:
+    """The document of any scope without events, at this incarnation: the same in every version."""
+    return HttpAnswer(200, (JSON_TYPE, (b"etag", tag.encode())), empty_document(int(tag)))
 
 
 def preferred_answer(view: View, wanted: ReadDocument) -> HttpAnswer:

@@ -8,6 +8,7 @@ Not here: HTTP syntax (protocol.py), caller (identity.py), rate and body (servic
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from urllib.parse import parse_qsl, unquote
 
 from notbefore.metadata.answers import JSON_TYPE, HttpAnswer, error
@@ -15,6 +16,9 @@ from notbefore.metadata.preferences import wait_preferred_s
 from notbefore.wire.api_versions import API_VERSIONS, NEWEST_THREE, PATH, ApiVersion
 from notbefore.wire.instance_versions import INSTANCE_NEWEST_THREE, INSTANCE_PATH, INSTANCE_VERSIONS, VERSIONS_PATH
 
+# What of a head a verdict depends on, and how long that may be to be kept.
+JUDGED_HEADERS = frozenset((b"metadata", b"x-forwarded-for", b"if-none-match", b"prefer", b"content-type"))
+KEPT_MAX_BYTES = 1024
 # "", "metadata" and what is asked for.
 ROUTE_SEGMENTS = 3
 
@@ -86,6 +90,22 @@ Verdict = HttpAnswer | ReadDocument | Approve | ReadInstance | ReadVersions
 
 
 def judge(head: RequestHead, *, headerless_post_2017: bool = False) -> Verdict:
+    """Kept for requests that differ only in what is not judged, such as an id of their own."""
+    judged = tuple(pair for pair in head.headers if pair[0] in JUDGED_HEADERS)
+    short = len(head.raw_path) + len(head.query) + sum(len(value) for _, value in judged) <= KEPT_MAX_BYTES
+    given = (head.method, head.raw_path, head.query, judged, headerless_post_2017)
+    return _judged(*given) if short else _judged.__wrapped__(*given)
+
+
+@lru_cache(maxsize=1024)
+def _judged(
+    method: str,
+    raw_path: bytes,
+    raw_query: bytes,
+    headers: tuple[tuple[bytes, bytes], ...],
+    headerless_post_2017: bool,  # noqa: FBT001  part of a key
+) -> Verdict:
+    head = RequestHead(method, raw_path, raw_query, headers)
     query = parse_qsl(head.query.decode("latin-1"), keep_blank_values=True)
     if not _has_metadata_header(head) and not (headerless_post_2017 and _is_2017_sample(head, query)):
         return HEADER_MISSING
@@ -160,6 +180,7 @@ def segments_of(raw_path: bytes) -> list[str]:
     return ["/".join(names[:ROUTE_SEGMENTS]), *names[ROUTE_SEGMENTS:]]
 
 
+@lru_cache(maxsize=256)
 def route_of(raw_path: bytes) -> str | None:
     """Which of the three routes a request went to."""
     route, *below = segments_of(raw_path)

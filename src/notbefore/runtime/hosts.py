@@ -6,11 +6,12 @@ Called by: control/hosts.py, and the simulated executor, which has to move VMs s
 """
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from heapq import nsmallest
 
 from notbefore.core.errors import LimitReached, StoreUnavailable, UnknownHost
 from notbefore.core.history import Change, HistoryRecord
-from notbefore.core.hosts import HOSTS_MAX, Host, KnownHost, another_host, known_hosts, refuse_while_in_use
+from notbefore.core.hosts import HOSTS_MAX, CountedHost, Host, KnownHost, another_host, known_hosts, refuse_while_in_use
 from notbefore.core.model import Actor, Vm, name_key
 from notbefore.ports import Clock, Document, Ids, OutcomeUnknown, Store, VersionConflict
 from notbefore.runtime.snapshot import Snapshot
@@ -27,15 +28,22 @@ class Hosts:
         self._ids = ids
         self._hosts_max = hosts_max
 
-    async def known(self) -> tuple[KnownHost, ...]:
-        declared = [host_in(document) for document in await self._store.documents(KIND)]
-        return known_hosts(declared, self._snapshot.scopes())
+    async def declared(self) -> list[Host]:
+        return [host_in(document) for document in await self._store.documents(KIND)]
+
+    async def known(self) -> Iterator[CountedHost]:
+        """Every host by name, one after the other as they are taken: there may be very many."""
+        declared = {host.key: host for host in await self.declared()}
+        counts = self._snapshot.on_hosts.counts
+        keys = sorted({*declared, *counts})
+        # Nobody is on it any more by the time it is taken, and nobody declared it: then it is gone.
+        return (self._counted(key, declared.get(key)) for key in keys if key in declared or key in counts)
 
     async def one(self, name: str) -> KnownHost:
-        for known in await self.known():
-            if known.host.key == name_key(name):
-                return known
-        raise UnknownHost(name)
+        found = self._with_vms(name_key(name), await self.declared())
+        if found is None:
+            raise UnknownHost(name)
+        return found
 
     async def declare(self, host: Host, by: Actor) -> bool:
         """Whether it was new."""
@@ -68,10 +76,23 @@ class Hosts:
     async def another_for(self, vm: Vm) -> str | None:
         """Where a simulated redeploy takes a VM; while the store is away, as far as VMs tell of hosts."""
         try:
-            known = await self.known()
+            declared = await self.declared()
         except StoreUnavailable:
-            known = known_hosts((), self._snapshot.scopes())
-        return another_host(vm, known)
+            declared = []
+        vms = {**dict.fromkeys((host.key for host in declared), 0), **self._snapshot.on_hosts.counts}
+        # One of the two emptiest is another one.
+        emptiest = nsmallest(2, vms, key=lambda key: (vms[key], key))
+        return another_host(vm, [one for key in emptiest if (one := self._with_vms(key, declared))])
+
+    def _with_vms(self, key: str, declared: Iterable[Host]) -> KnownHost | None:
+        of_it = [host for host in declared if host.key == key]
+        around = known_hosts(of_it, self._snapshot.scopes_on(key).values())
+        return next((one for one in around if one.host.key == key), None)
+
+    def _counted(self, key: str, declared: Host | None) -> CountedHost:
+        scopes = self._snapshot.by_key
+        vms = {scopes[scope].name: count for scope, count in self._snapshot.on_hosts.vms_by_scope(key).items()}
+        return CountedHost(declared or Host(self._snapshot.spelling_of(key)), declared is not None, vms)
 
     async def _put(self, key: str, body: bytes | None, before: Document | None, record: HistoryRecord) -> bool:
         """False: look again, somebody else was first or nobody knows."""

@@ -33,7 +33,7 @@ class Node:
         self.snapshot.subscribe(asked.forget_saved)
         self.witness = Witness(self.snapshot, clock)
         self.turns = Turns(store, self.witness, tasks, self.snapshot, asked)
-        self.hearing = Hearing(self.turns, asked, clock, tasks, ids)
+        self.hearing = Hearing(self.turns, self.snapshot, asked, clock, tasks, ids)
         self.asked = asked
         self.hosts = Hosts(store, self.snapshot, clock, ids)
         operations = Book(OPERATION, store, encodings.operations, clock, tasks, ids)

@@ -75,8 +75,9 @@ class Operations:
         return found
 
     def planning(self, operation: Operation, expected: Expected) -> Callable[[], Plan]:
-        """What will come of it when nobody approves; the fleet is copied now, so that it can be done aside."""
-        scopes, now = dict(self._snapshot.by_key), self._witness.now_everywhere()
+        """What will come of it when nobody approves; its scopes are copied now, so that it can be done aside."""
+        seen, now = self._snapshot.by_key, self._witness.now_everywhere()
+        scopes = {key: seen[key] for key in sorted(operation.scopes()) if key in seen}
         return partial(plan_of_operation, operation, scopes, expected, now)
 
     # -- Driving.

@@ -152,4 +152,5 @@ class Rollouts:
         """What is seen by this rollout."""
         waves = [target.wave for target in rollout.in_hand if target.wave]
         found = [self._operations.book.get(wave.operation) for wave in waves]
-        return Fleet(self._snapshot.by_key, {one.id: one for one in found if one}, self.expected)
+        under_way = {one.id: one for one in found if one}
+        return Fleet(self._snapshot.by_key, under_way, self.expected, self._snapshot.scopes_on)

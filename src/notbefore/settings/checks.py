@@ -35,6 +35,7 @@ from notbefore.toml_lines import KeyPath
 LOG_FORMATS = ("text", "json")
 LOG_LEVELS = ("debug", "info", "warning", "error")
 KEEP_DAYS_MAX = 36_500
+WORKERS_MAX = 64
 # What must not be below zero, and what must be above it.
 NOT_NEGATIVE = (
     ("metadata", "rate_limit_per_s"),
@@ -135,6 +136,8 @@ def _word_problems(settings: Settings) -> Iterator[Problem]:
 
 
 def _number_problems(settings: Settings) -> Iterator[Problem]:
+    if not 1 <= settings.workers <= WORKERS_MAX:
+        yield Problem(("workers",), f"it is 1 to {WORKERS_MAX}, not {settings.workers}")
     for path in (*NOT_NEGATIVE, *TIMEOUTS, *COUNTS):
         number = value_at(settings, path)
         assert isinstance(number, int | float)

@@ -17,6 +17,7 @@ FLAGS: Mapping[str, tuple[str, ...]] = {
     "state": ("state",),
     "demo": ("demo",),
     "allow_faults": ("allow_faults",),
+    "workers": ("workers",),
     "control": ("control", "address"),
     "store": ("store", "url"),
     "clock": ("clock", "kind"),

@@ -25,7 +25,7 @@ class SettingsRefused(Invalid):
 
 
 def load_settings(file: Path | None, env: Mapping[str, str], flags: Mapping[str, Any]) -> Settings:
-    """`flags` are the words of `notbefore serve`: state, demo, allow_faults, metadata, control, store, clock."""
+    """`flags` are the words of `notbefore serve` (given.FLAGS)."""
     given = Given(file, env, flags)
     refuse_any(given, shape_problems(given.tree, Settings))
     settings = msgspec.convert(given.tree, Settings)

@@ -7,7 +7,7 @@ Not here: the signal and the reading (wiring.py).
 """
 
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from typing import Final
 
 import msgspec
@@ -40,6 +40,7 @@ class Reloading:
         self.running = settings
         self._takers: list[Take] = []
         self._each_time: list[Take] = []
+        self._elsewhere: list[Callable[[Settings], Awaitable[None]]] = []
 
     def on_change(self, take: Take) -> None:
         """`take` is called with the whole of the settings whenever a live key of them changed."""
@@ -48,6 +49,16 @@ class Reloading:
     def on_each(self, take: Take) -> None:
         """`take` is called at every reload, for what lies in files beside the settings."""
         self._each_time.append(take)
+
+    def on_change_elsewhere(self, take: Callable[[Settings], Awaitable[None]]) -> None:
+        """As `on_change`, for other processes: they have taken it before anything is said of it."""
+        self._elsewhere.append(take)
+
+    async def apply_everywhere(self, wanted: Settings) -> None:
+        taken = [path for path in changed_keys(self.running, wanted) if is_live(path)]
+        for take in self._elsewhere if taken else ():
+            await take(with_values_of(self.running, wanted, taken))
+        self.apply(wanted)
 
     def apply(self, wanted: Settings) -> None:
         changed = list(changed_keys(self.running, wanted))

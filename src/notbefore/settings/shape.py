@@ -143,6 +143,7 @@ class Settings(Section, frozen=True):
     state: str = ""
     demo: bool = False
     allow_faults: bool = False
+    workers: int = 1
     metadata: MetadataSettings = MetadataSettings()
     control: ControlSettings = ControlSettings()
     store: StoreSettings = StoreSettings()
@@ -151,6 +152,11 @@ class Settings(Section, frozen=True):
     history: HistorySettings = HistorySettings()
     notify: NotifySettings = NotifySettings()
     log: LogSettings = LogSettings()
+
+    @property
+    def has_workers(self) -> bool:
+        """Faults are orders to one data plane, so they keep it in one process."""
+        return self.workers > 1 and not self.allow_faults and bool(self.metadata.listeners)
 
     @property
     def state_dir(self) -> Path:

@@ -5,6 +5,7 @@ Rule 2: the same scope and version always give the same bytes.
 """
 
 import json
+from functools import lru_cache
 from typing import Any
 
 from notbefore.core.kinds import Status
@@ -15,11 +16,19 @@ from notbefore.wire.times import iso, rfc1123
 
 
 def render_document(scope: Scope, version: ApiVersion) -> bytes:
+    if not scope.events:
+        return empty_document(scope.incarnation)
     document = {
         "DocumentIncarnation": scope.incarnation,
         "Events": [_event(scope, event, version) for event in visible_events(scope) if event.type in version.types],
     }
     return json.dumps(document, separators=(",", ":"), ensure_ascii=False).encode()
+
+
+@lru_cache(1024)  # most scopes have nothing scheduled, and share what says so
+def empty_document(incarnation: int) -> bytes:
+    """The same in every version."""
+    return b'{"DocumentIncarnation":%d,"Events":[]}' % incarnation
 
 
 def _event(scope: Scope, event: Event, version: ApiVersion) -> dict[str, Any]:

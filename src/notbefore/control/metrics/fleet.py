@@ -12,7 +12,7 @@ from itertools import product
 from notbefore.core.effects import PendingEffect
 from notbefore.core.kinds import LIVE, EventType, Listening, VmState
 from notbefore.core.listening import LISTENS_FOR_MS
-from notbefore.core.model import Scope, name_key
+from notbefore.core.model import Scope, Vm, name_key
 
 MINUTE_MS = 60_000
 KEPT_MINUTES = 2 * LISTENS_FOR_MS // MINUTE_MS
@@ -30,11 +30,16 @@ class Fleet:
         self._counted: dict[str, Scope] = {}
 
     def take(self, scope: Scope) -> None:
-        if former := self._counted.pop(scope.key, None):
-            self._add(former, -1)
+        key = scope.key
+        former = self._counted.pop(key, None)
+        if former is None or former.vms is not scope.vms or scope.removed:
+            self._add_vms(former.vms if former else (), -1)
+            self._add_vms(() if scope.removed else scope.vms, 1)
+        if former:
+            self._add(key, former, -1)
         if not scope.removed:
-            self._counted[scope.key] = scope
-            self._add(scope, 1)
+            self._counted[key] = scope
+            self._add(key, scope, 1)
 
     def listening(self, now_ms: int) -> int:
         """Scopes that would get notice now, by what is committed of who asked."""
@@ -46,10 +51,13 @@ class Fleet:
         just_so = sum(at_ms >= since_ms for at_ms in self._asked.get(edge, {}).values())
         return self._always + lately + just_so
 
-    def _add(self, scope: Scope, sign: int) -> None:
+    def _add_vms(self, vms: tuple[Vm, ...], sign: int) -> None:
+        """Most changes of a scope leave its VMs as they are."""
+        for state, count in Counter([vm.state for vm in vms]).items():
+            self.vms[state] += sign * count
+
+    def _add(self, key: str, scope: Scope, sign: int) -> None:
         self.scopes += sign
-        for vm in scope.vms:
-            self.vms[vm.state] += sign
         for event in scope.events:
             self.events[event.type, str(event.status)] += sign
         for state in effect_states(scope.pending):
@@ -57,7 +65,7 @@ class Fleet:
         if scope.settings.listening is Listening.ALWAYS:
             self._always += sign
         elif scope.settings.listening is Listening.AUTO and scope.asked_ms:
-            self._add_asked(scope.key, max(scope.asked_ms.values()), sign)
+            self._add_asked(key, max(scope.asked_ms.values()), sign)
 
     def _add_asked(self, key: str, at_ms: int, sign: int) -> None:
         minute = at_ms // MINUTE_MS

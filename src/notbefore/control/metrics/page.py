@@ -21,6 +21,7 @@ from notbefore.control.metrics.scrape import (
     DataPlane,
     Delivering,
     OpenStreams,
+    WorkersSeen,
     build_of,
     connections_of,
     fleet_of,
@@ -29,6 +30,7 @@ from notbefore.control.metrics.scrape import (
     news_of,
     requests_of,
     streams_of,
+    workers_of,
 )
 from notbefore.ports import Clock, Executor, Store
 from notbefore.runtime.node import Node
@@ -48,6 +50,7 @@ class Metrics(Collector):
         self._data_plane: DataPlane | None = None
         self._notifying: Delivering | None = None
         self._streams: OpenStreams | None = None
+        self._workers: WorkersSeen | None = None
         self._registry = CollectorRegistry()
         for collector in (ProcessCollector, PlatformCollector, GCCollector):
             collector(registry=self._registry)
@@ -70,6 +73,9 @@ class Metrics(Collector):
     def watch_data_plane(self, data_plane: DataPlane) -> None:
         self._data_plane = data_plane
 
+    def watch_workers(self, workers: WorkersSeen) -> None:
+        self._workers = workers
+
     def watch_notifying(self, notifying: Delivering) -> None:
         self._notifying = notifying
 
@@ -86,6 +92,7 @@ class Metrics(Collector):
         if self._data_plane:
             yield from connections_of(self._data_plane)
             yield from long_polls_of(self._data_plane)
+            yield from workers_of(self._data_plane, self._workers)
         if self._streams:
             yield from streams_of(self._streams)
         if self._node and self._notifying:

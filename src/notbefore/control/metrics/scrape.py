@@ -39,6 +39,19 @@ class DataPlane(Protocol):
         """Method, route, status, how many."""
 
 
+class WorkersSeen(Protocol):
+    """The processes that answer VMs, where that is not this one."""
+
+    @property
+    def serving(self) -> int: ...
+    @property
+    def restarts(self) -> int: ...
+    @property
+    def late(self) -> int: ...
+    def answered_by(self) -> Mapping[str, int]:
+        """How many requests each answered, by its number."""
+
+
 class Delivering(Protocol):
     """Who is told of history, by the name of each target."""
 
@@ -101,6 +114,31 @@ def connections_of(data_plane: DataPlane) -> Iterator[Metric]:
         "Connections answered 503 at once because their caller, or all callers, had too many open.",
         data_plane.connections_refused,
     )
+
+
+def workers_of(data_plane: DataPlane, workers: WorkersSeen | None) -> Iterator[Metric]:
+    yield GaugeMetricFamily(
+        "notbefore_workers",
+        "Processes that answer VMs now; 1 when the server does it itself.",
+        workers.serving if workers else 1,
+    )
+    yield CounterMetricFamily(
+        "notbefore_worker_restarts", "Workers that ended and were replaced.", workers.restarts if workers else 0
+    )
+    yield CounterMetricFamily(
+        "notbefore_worker_late",
+        "Times that a worker took longer than a second to see a change, so that an answer did not wait for it.",
+        workers.late if workers else 0,
+    )
+    answered = CounterMetricFamily(
+        "notbefore_worker_requests",
+        "Requests of VMs by the worker that answered them: how the kernel spreads the load.",
+        labels=("worker",),
+    )
+    alone = {"0": sum(count for *_, count in data_plane.requests())}
+    for worker, count in (workers.answered_by() if workers else alone).items():
+        answered.add_metric((worker,), count)
+    yield answered
 
 
 def streams_of(streams: OpenStreams) -> Iterator[Metric]:

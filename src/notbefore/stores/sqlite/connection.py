@@ -62,7 +62,7 @@ def transaction(connection: sqlite3.Connection) -> Iterator[None]:
 
 class ConnectionThread:
     def __init__(self, name: str, path: Path) -> None:
-        self._path = path
+        self.path = path
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix=f"notbefore-store-{name}")
         self._connection: sqlite3.Connection | None = None
 
@@ -93,7 +93,7 @@ class ConnectionThread:
 
     async def _on_thread(self, work: Callable[[], T]) -> T:
         def told() -> T:
-            with told_as_refusals(self._path):
+            with told_as_refusals(self.path):
                 return work()
 
         return await asyncio.wrap_future(self._thread.submit(told))

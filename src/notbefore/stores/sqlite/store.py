@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from contextlib import AsyncExitStack
 from importlib.resources.abc import Traversable
 from pathlib import Path
-from typing import Final, Self
+from typing import Self
 
 from notbefore.core.history import HistoryRecord
 from notbefore.core.model import Scope
@@ -21,16 +21,14 @@ from notbefore.ports import Document, HistoryQuery, Stored, StoredRecord
 from notbefore.stores.sqlite.connection import ConnectionThread, connect_for_reading
 from notbefore.stores.sqlite.database_file import open_for_writing
 from notbefore.stores.sqlite.documents import change_alone, change_of
+from notbefore.stores.sqlite.follower import SqliteFollower
 from notbefore.stores.sqlite.groups import CommitGroups
 from notbefore.stores.sqlite.migrate import MIGRATIONS
 from notbefore.stores.sqlite.nodes import Nodes
-from notbefore.stores.sqlite.reading import data_version, documents_of, records_matching, scope_under, scopes_after
+from notbefore.stores.sqlite.reading import data_version, documents_of, records_matching, scope_under
 from notbefore.stores.sqlite.retiring import retire_alone
 from notbefore.stores.sqlite.verify import refuse_damaged_aggregates
 from notbefore.stores.sqlite.writing import commit_of
-
-# How late another process's commit may be noticed; other workers follow within it (DESIGN §2).
-POLL_S: Final = 0.05
 
 
 class SqliteStore:
@@ -41,8 +39,7 @@ class SqliteStore:
         self._groups = CommitGroups(writer)
         self._reader = reader
         self._nodes = nodes
-        self._noticed = noticed
-        self._look_again_s = 0.0
+        self._feed = SqliteFollower(reader, noticed)
         self._opened = opened
 
     @classmethod
@@ -82,19 +79,10 @@ class SqliteStore:
         return await self._writer.run(lambda connection: change_alone(connection, change))
 
     async def changes_after(self, revision: int, limit: int) -> Sequence[Stored]:
-        return await self._reader.run(lambda connection: scopes_after(connection, revision, limit))
+        return await self._feed.changes_after(revision, limit)
 
     async def wait_for_changes(self) -> None:
-        """For one follower: a commit between its last look and this call is noticed too.
-
-        However many there are, it looks no more often than so: most are this process's own, which it knows already.
-        """
-        version = self._noticed
-        while version == self._noticed:
-            await asyncio.sleep(self._look_again_s - asyncio.get_running_loop().time())
-            version = await self._reader.run(data_version)
-            self._look_again_s = asyncio.get_running_loop().time() + POLL_S
-        self._noticed = version
+        await self._feed.wait_for_changes()
 
     async def history(self, query: HistoryQuery) -> Sequence[StoredRecord]:
         return await self._reader.run(lambda connection: records_matching(connection, query))

@@ -1,0 +1,53 @@
+"""The feed of one SQLite file: what changed, and when to look again; for those who only read.
+
+Rule 1: a follower is no node: it takes no lock, writes nothing and migrates nothing.
+Used by: store.py, and by processes that follow a store which another one of theirs writes.
+"""
+
+import asyncio
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final, Self
+
+from notbefore.ports import Stored
+from notbefore.sockets import next_beat_s
+from notbefore.stores.sqlite.connection import ConnectionThread, connect_for_reading
+from notbefore.stores.sqlite.log_watch import LogWatch
+from notbefore.stores.sqlite.reading import data_version, scopes_after
+
+# How late another process's commit may be noticed; other workers follow within it (DESIGN §2).
+POLL_S: Final = 0.05
+
+
+class SqliteFollower:
+    def __init__(self, reader: ConnectionThread, noticed: int) -> None:
+        self._reader = reader
+        self._log = LogWatch(reader.path)
+        self._noticed = noticed
+        self._look_again_s = 0.0
+
+    @classmethod
+    async def open(cls, path: Path) -> Self:
+        """On a store that is there, in the form that this program writes."""
+        reader = await ConnectionThread.start("reader", path, connect_for_reading)
+        return cls(reader, await reader.run(data_version))
+
+    async def changes_after(self, revision: int, limit: int) -> Sequence[Stored]:
+        return await self._reader.run(lambda connection: scopes_after(connection, revision, limit))
+
+    async def wait_for_changes(self) -> None:
+        """For one follower: a commit between its last look and this call is noticed too.
+
+        However many there are, it looks no more often than so: most are this process's own, which it knows already.
+        """
+        version = self._noticed
+        while version == self._noticed:
+            await asyncio.sleep(self._look_again_s - asyncio.get_running_loop().time())
+            if self._log.may_have_changed():
+                version = await self._reader.run(data_version)
+            # On the same beat as the servers' ticks, so that an idle process is woken less often.
+            self._look_again_s = next_beat_s(asyncio.get_running_loop().time(), POLL_S)
+        self._noticed = version
+
+    async def close(self) -> None:
+        await self._reader.close()

@@ -1,0 +1,136 @@
+"""The door of the data plane: what is answered as it comes in, what is not, and what must not stop it (issue 10)."""
+
+import gc
+import socket
+import struct
+
+from polling import held, line_of, metric, question, until
+
+from lab import PATH, lab_settings, open_lab
+from notbefore.metadata.protocol import MetadataProtocol
+
+ASK = f"GET {PATH}?api-version=2020-07-01 HTTP/1.1\r\nHost: a\r\nMetadata: true\r\n".encode()
+LAST = ASK + b"Connection: close\r\n\r\n"
+KEPT = ASK + b"\r\n"
+AT_ONCE = struct.pack("ii", 1, 0)
+
+
+def whole_answer(line):
+    received = b""
+    while part := line.recv(1024):
+        received += part
+    return received
+
+
+def long_document(lab):
+    """Some hundreds of kilobytes: more than any buffer on the way takes at once."""
+    others = [f"{n:0>120}" for n in range(900)]
+    lab.declare("long", {"name": "asking", "addresses": ["127.0.0.1"]}, *others, listening="always")
+    lab.maintain("long", "Freeze")
+
+
+def narrow(lab):
+    line = socket.socket()
+    for which in (socket.SO_RCVBUF, socket.SO_SNDBUF):
+        line.setsockopt(socket.SOL_SOCKET, which, 4096)
+    line.settimeout(20)
+    line.connect(lab.metadata)
+    return line
+
+
+def answered(lab):
+    labels = '{method="GET",plane="metadata",route="/metadata/scheduledevents",status="200"}'
+    return metric(lab, "notbefore_requests_total", labels)
+
+
+def test_a_known_question_that_ends_its_connection_takes_no_place(tmp_path):
+    """It is answered at the door; only who stays is counted against the caps."""
+    with open_lab(lab_settings(tmp_path, demo=True, limits={"connections_per_vm_max": 1})) as lab:
+        assert lab.raw(LAST).startswith(b"HTTP/1.1 200")
+        with socket.create_connection(lab.metadata, timeout=10) as stays:
+            stays.sendall(KEPT)
+            assert stays.recv(65536).startswith(b"HTTP/1.1 200")
+
+            assert lab.raw(LAST).startswith(b"HTTP/1.1 200")
+            assert lab.raw(KEPT).startswith(b"HTTP/1.1 503")
+
+
+def test_the_door_tells_nobody_what_is_not_theirs(demo):
+    """S8: a request that is known from one VM is still judged by who sends it."""
+    assert demo.raw(LAST).startswith(b"HTTP/1.1 200")
+
+    assert demo.raw(LAST, source="127.9.9.9").startswith(b"HTTP/1.1 403")
+
+
+def test_what_is_answered_at_the_door_is_counted_as_elsewhere(demo):
+    """The same numbers, whoever answered."""
+    before = answered(demo)
+    for _ in range(5):
+        demo.raw(LAST)
+
+    assert answered(demo) == before + 5
+    assert metric(demo, "notbefore_metadata_connections") == 0
+
+
+def test_a_long_answer_to_a_slow_reader_is_whole_at_the_door(tmp_path):
+    """Short writes: what the socket does not take at once is sent in order, and then the connection ends."""
+    with open_lab(lab_settings(tmp_path)) as lab:
+        long_document(lab)
+        answers = set()
+        for _ in range(3):
+            with narrow(lab) as line:
+                line.sendall(LAST)
+                answers.add(whole_answer(line).partition(b"\r\n\r\n")[2])
+
+    (body,) = answers
+    assert len(body) > 100_000
+    assert body.endswith(b"}]}")
+
+
+def test_long_answers_on_one_connection_come_in_order_and_whole(tmp_path):
+    """The same on a connection that is kept, which ends when the last is read."""
+    with open_lab(lab_settings(tmp_path)) as lab:
+        long_document(lab)
+        with narrow(lab) as line:
+            for _ in range(3):
+                line.sendall(KEPT)
+            line.shutdown(socket.SHUT_WR)
+            received = whole_answer(line)
+
+    assert received.count(b"HTTP/1.1 200 OK") == 3
+    assert received.count(b'"DocumentIncarnation":') == 3
+    assert received.endswith(b"}]}")
+
+
+def test_clients_that_reset_their_connection_leave_nothing(demo):
+    """At any moment: before the question, with it, after it."""
+    demo.raw(LAST)
+    for n in range(60):
+        line = socket.create_connection(demo.metadata, timeout=10)
+        line.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, AT_ONCE)
+        line.sendall((b"GET", LAST, KEPT, KEPT * 5, question(1))[n % 5])
+        line.close()
+
+    assert demo.raw(LAST).startswith(b"HTTP/1.1 200")
+    until(lambda: metric(demo, "notbefore_metadata_connections") == 0)
+    assert held(demo) == 0
+
+
+def test_who_ends_a_connection_in_which_nothing_was_said_is_let_go(demo):
+    """An end is all that comes: there is nothing to answer."""
+    with socket.create_connection(demo.metadata, timeout=10) as line:
+        line.shutdown(socket.SHUT_WR)
+
+        assert line.recv(100) == b""
+
+
+def test_a_held_question_keeps_nothing_of_the_parser(demo):
+    """Ten thousand that wait must weigh little: the connection goes back to the fast path meanwhile."""
+    with line_of(demo) as one, line_of(demo) as other:
+        for line in (one, other):
+            line.ask(1)
+        until(lambda: held(demo) == 2)
+
+        assert [made for made in gc.get_objects() if isinstance(made, MetadataProtocol) and made.transport] == []
+        demo.made("demo", "FrontEnd_IN_0", "restart")
+        assert [line.answer()[0] for line in (one, other)] == [200, 200]
