@@ -28,7 +28,7 @@ run: setup       ## serve the demo scope on 127.0.0.1:8254 (metadata) and :8255 
 	@$(BIN)/notbefore serve --demo
 
 test: dev        ## every test; a missing part is skipped with its reason, a failure with NOTBEFORE_REQUIRE_PARTS=1
-	@$(BIN)/python -m pytest -n auto --dist worksteal
+	@$(BIN)/python -m pytest -n auto --dist worksteal $(TESTS)
 
 lint: dev        ## format, lint, types, import contracts
 	@$(BIN)/ruff format --check .
@@ -43,8 +43,13 @@ format: dev      ## rewrite the sources in the project's format
 parts:           ## Debian packages for the real parts of the tests (as root)
 	@scripts/parts
 
-bench: dev       ## benchmarks, for people to read
-	@for script in benchmarks/*.py; do echo "== $$script"; $(BIN)/python $$script; done
+$(VENV)/.ready-bench: $(VENV)/.ready-dev requirements-bench.txt
+	@echo "Installing what the benchmarks compare and plot with into $(VENV) ..."
+	@$(PIP) install -r requirements-bench.txt
+	@touch $@
+
+bench: $(VENV)/.ready-bench      ## every benchmark, about 25 minutes: benchmarks/RESULTS.md, with plots
+	@$(BIN)/python benchmarks/run.py
 
 dist: setup      ## sdist, wheel, notbefore-agent.pyz, man pages and completions in dist/
 	@PYTHON=$(BIN)/python scripts/dist dist

@@ -1,6 +1,6 @@
 """What the agent costs a VM while nothing happens: memory, processor, cold start; beside two bare loops.
 
-Run: .venv/bin/python benchmarks/agent_idle.py [--seconds 60] [--rounds 3] [--only NAME …]
+Run: .venv/bin/python benchmarks/agent_idle.py [--seconds 60] [--rounds 3] [--only NAME …] [--json FILE]
 
 Rule 1: everybody asks servers of ours on loopback, at the same time and for as long: one that does not hold questions,
 so that there is one a second, and one that does. The interpreter is the same, isolated, outside any environment.
@@ -17,15 +17,15 @@ import subprocess
 import sys
 import tempfile
 import threading
-import time
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from measuring.cpu import machine
+from measuring.cpu import machine, own_cpu_s, rss_mib
 from measuring.load import LoadFailed, pause, stopwatch_s
-from measuring.table import aligned, spread
+from measuring.results import Results, take_json
+from measuring.table import Table, spread
 
 ROOT = Path(__file__).resolve().parent.parent
 PROGRAM = str(Path(sys.executable).parent / "notbefore")
@@ -148,12 +148,10 @@ class Runner:
         self.says(self._case.settled)
 
     def cpu_s(self) -> float:
-        # The kernel's clock of another process: its number, inverted, above three bits that say which clock.
-        return time.clock_gettime((~self.process.pid << 3) | 2)  # noqa: TID251  a benchmark is about real time
+        return own_cpu_s(self.process.pid)
 
     def rss_mib(self) -> float:
-        status = Path(f"/proc/{self.process.pid}/status").read_text()
-        return next(int(line.split()[1]) for line in status.splitlines() if line.startswith("VmRSS:")) / 1024
+        return rss_mib(self.process.pid)
 
     def end(self) -> None:
         self.process.terminate()
@@ -221,13 +219,16 @@ def measured(names: Sequence[str], rounds: int, seconds: float) -> list[Sample]:
     return samples
 
 
-def table(samples: Sequence[Sample], names: Sequence[str]) -> str:
-    rows = [["", *GOALS]]
+def results(samples: Sequence[Sample], names: Sequence[str], seconds: float) -> Results:
+    rows = []
     for name in names:
         own = [sample for sample in samples if sample.case == name]
         rows.append([name, *(spread([getattr(one, field) for one in own], digits) for field, digits in COLUMNS)])
     rows.append(["the agent's goals", *GOALS.values()])
-    return aligned(rows)
+    facts = {name: fact for name, fact in machine().items() if name != "cores"}
+    title = f"At rest, all at the same time for {seconds:g} s, median [min..max]"
+    shown = [Table(title, ("", *GOALS), rows)]
+    return Results("agent_idle", facts, shown, [asdict(sample) for sample in samples])
 
 
 def main(words: Sequence[str]) -> int:
@@ -235,11 +236,12 @@ def main(words: Sequence[str]) -> int:
     parser.add_argument("--seconds", type=float, default=60.0)
     parser.add_argument("--rounds", type=int, default=3, choices=range(1, 101), metavar="N")
     parser.add_argument("--only", nargs="+", default=list(CASES), choices=list(CASES), metavar="NAME")
+    take_json(parser)
     wanted = parser.parse_args(words)
-    print("\n".join(f"{name}: {fact}" for name, fact in machine().items() if name != "cores"))
-    print(f"{wanted.rounds} rounds of {wanted.seconds:g} s, all at the same time; median [min..max]\n")
+    print(f"{wanted.rounds} rounds of {wanted.seconds:g} s", flush=True)
     try:
-        print(table(measured(wanted.only, wanted.rounds, wanted.seconds), wanted.only))
+        samples = measured(wanted.only, wanted.rounds, wanted.seconds)
+        results(samples, wanted.only, wanted.seconds).tell(wanted.json)
     except (LoadFailed, OSError, subprocess.SubprocessError) as failed:
         print(f"agent_idle: {failed}", file=sys.stderr)
         return 1

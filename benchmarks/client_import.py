@@ -1,6 +1,6 @@
 """What `import notbefore.client` costs over a bare interpreter, in processor time and memory; and others beside it.
 
-Run: .venv/bin/python benchmarks/client_import.py [--rounds 15]
+Run: .venv/bin/python benchmarks/client_import.py [--rounds 15] [--json FILE]
 
 Rule 1: interpreters take turns, each fresh and isolated. Time is the processor's (user and system), from start to end.
 Rule 2: figures are for people. Nothing is asserted about them: other work on the machine shows in the median.
@@ -9,8 +9,13 @@ Rule 2: figures are for people. Nothing is asserted about them: other work on th
 import argparse
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from statistics import median
+
+from measuring.cpu import machine
+from measuring.results import Results, take_json
+from measuring.table import Table, spread
 
 SOURCES = str(Path(__file__).parent.parent / "src")
 ASK = "c = notbefore.client.ScheduledEvents('http://127.0.0.1:1')"
@@ -40,21 +45,26 @@ def run(line: str) -> tuple[float, float]:
     return float(ms), int(kib) / 1024
 
 
-def main() -> None:
+def main(words: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--rounds", type=int, default=15)
-    rounds = parser.parse_args().rounds
-    samples: dict[str, list[tuple[float, float]]] = {name: [] for name in CASES}
-    for _ in range(rounds):
+    take_json(parser)
+    wanted = parser.parse_args(words)
+    taken: dict[str, list[tuple[float, float]]] = {name: [] for name in CASES}
+    for _ in range(wanted.rounds):
         for name, line in CASES.items():
-            samples[name].append(run(line))
-    bare_ms, bare_mib = min(ms for ms, _ in samples[BARE]), median(mib for _, mib in samples[BARE])
-    print(f"Python {sys.version.split()[0]}, {rounds} rounds; over the bare interpreter:")
-    print(f"(that takes {bare_ms:.0f} ms and {bare_mib:.1f} MiB)")
-    print(f"{'':26}{'least ms':>10}{'median ms':>11}{'MiB':>7}")
-    for name, taken in samples.items():
-        least_ms, middle_ms = min(ms for ms, _ in taken) - bare_ms, median(ms for ms, _ in taken) - bare_ms
-        print(f"{name:26}{least_ms:10.1f}{middle_ms:11.1f}{median(mib for _, mib in taken) - bare_mib:7.1f}")
+            taken[name].append(run(line))
+    bare_ms, bare_mib = min(ms for ms, _ in taken[BARE]), median(mib for _, mib in taken[BARE])
+    facts = {**machine(), BARE: f"{bare_ms:.0f} ms, {bare_mib:.1f} MiB"}
+    rows = [
+        [name, spread([ms - bare_ms for ms, _ in own], 1), spread([mib - bare_mib for _, mib in own], 1)]
+        for name, own in taken.items()
+    ]
+    title = f"More than the least a bare interpreter takes, median [min..max] of {wanted.rounds}"
+    samples = [{"case": name, "ms": ms, "mib": mib} for name, own in taken.items() for ms, mib in own]
+    Results("client_import", facts, [Table(title, ("", "CPU ms", "MiB"), rows)], samples).tell(wanted.json)
+    return 0
 
 
-main()
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

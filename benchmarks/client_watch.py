@@ -1,6 +1,6 @@
 """How soon a watching VM is told of a change: held question against one question a second.
 
-Run: .venv/bin/python benchmarks/client_watch.py [--changes 20]
+Run: .venv/bin/python benchmarks/client_watch.py [--changes 20] [--json FILE]
 
 Rule 1: a real server in a process of its own, a real client here; from before the operator's request to the callback.
 Rule 2: figures are for people. Nothing is asserted about time.
@@ -15,10 +15,14 @@ import subprocess
 import sys
 import tempfile
 import threading
+from collections.abc import Sequence
 from pathlib import Path
 from queue import Queue
-from statistics import median
 from time import perf_counter, sleep  # noqa: TID251  a benchmark measures real time
+
+from measuring.cpu import machine
+from measuring.results import Results, take_json
+from measuring.table import Table, spread
 
 from notbefore.client import Change, Patience, ScheduledEvents
 
@@ -68,22 +72,25 @@ def measured(server: Server, patience: Patience, changes: int) -> list[float]:
     return taken
 
 
-def main() -> None:
+def main(words: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--changes", type=int, default=20)
-    changes = parser.parse_args().changes
+    take_json(parser)
+    wanted = parser.parse_args(words)
     logging.getLogger("notbefore.client").setLevel(logging.ERROR)
-    print(f"{changes} changes, from before the operator's request to the callback, ms:")
-    print(f"{'':24}{'least':>8}{'median':>8}{'most':>8}")
-    with tempfile.TemporaryDirectory() as state:
+    with tempfile.TemporaryDirectory(prefix="notbefore-bench-") as state:
         server = Server(state)
         try:
-            for name, patience in WAYS.items():
-                taken = measured(server, patience, changes)
-                print(f"{name:24}{min(taken):8.1f}{median(taken):8.1f}{max(taken):8.1f}")
+            taken = {name: measured(server, patience, wanted.changes) for name, patience in WAYS.items()}
         finally:
             server.process.terminate()
             server.process.wait(20)
+    title = f"Milliseconds from before the operator's request to the callback, median [min..max] of {wanted.changes}"
+    rows = [[name, spread(figures, 1)] for name, figures in taken.items()]
+    samples = [{"way": name, "ms": figures} for name, figures in taken.items()]
+    Results("client_watch", machine(), [Table(title, ("way", "ms"), rows)], samples).tell(wanted.json)
+    return 0
 
 
-main()
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -18,7 +18,10 @@ from typing import NamedTuple
 
 import msgspec
 import uvloop
+from measuring.cpu import machine
 from measuring.load import stopwatch_s
+from measuring.results import Results, take_json
+from measuring.table import Table, spread
 
 from notbefore.settings import Settings
 from notbefore.wiring import running_server
@@ -132,11 +135,11 @@ async def measured(rounds):
             notices = [await asyncio.to_thread(one_notice, hand) for _ in range(rounds)]
             thirds = range(max(1, rounds // 3))
             together = [await asyncio.to_thread(many_events, hand, at_once) for _ in thirds]
-            spread = [await asyncio.to_thread(many_events, hand, apart) for _ in thirds]
+            one_by_one = [await asyncio.to_thread(many_events, hand, apart) for _ in thirds]
     return {
         "15 min of notice": notices,
         f"{SCOPES * VMS:,} events at once": together,
-        f"{SCOPES * VMS:,} events apart": spread,
+        f"{SCOPES * VMS:,} events apart": one_by_one,
     }
 
 
@@ -145,13 +148,17 @@ def main():
     parser.add_argument(
         "--rounds", type=int, default=9, help="how often the notice is measured; the events a third as often"
     )
-    rounds = parser.parse_args().rounds
-    ways = uvloop.run(measured(rounds))
-    print(f"{'':24}{'best':>10}{'median':>10}{'worst':>10}{'cpu, best':>12}")
-    for name, taken in ways.items():
-        best, median, worst = (sorted(taken)[n].real_s * 1000 for n in (0, len(taken) // 2, -1))
-        cpu = min(one.cpu_s for one in taken) * 1000
-        print(f"{name:24}{best:>7.1f} ms{median:>7.1f} ms{worst:>7.1f} ms{cpu:>9.1f} ms")
+    take_json(parser)
+    wanted = parser.parse_args()
+    ways = uvloop.run(measured(wanted.rounds))
+    rows = [
+        [name, *(spread([getattr(one, field) * 1000 for one in taken], 1) for field in Taken._fields)]
+        for name, taken in ways.items()
+    ]
+    shown = [Table("Milliseconds to turn the clock, median [min..max]", ("", "real", "CPU"), rows)]
+    samples = [{"way": name, **one._asdict()} for name, taken in ways.items() for one in taken]
+    Results("clock_turns", machine(), shown, samples).tell(wanted.json)
+    return 0
 
 
 if __name__ == "__main__":

@@ -1,212 +1,177 @@
-"""How soon a held question hears of a change: from an operator's request to the last byte at each VM that waits.
+"""How soon those who wait hear of a change, and what they cost while nothing happens: up to 10,000 of one scope.
 
-Run: .venv/bin/python benchmarks/long_poll.py [--changes 50] [--held 1 100 1000]
+Run: .venv/bin/python benchmarks/long_poll.py [--rounds 5] [--held 1 100 1000 10000] [--idle 20] [--json FILE]
 
-Rule 1: the clock starts before the operator's request is sent, so the figures hold its whole way: decision, commit with
-fsync, wake, answer. A second VM asks once a second meanwhile, without waiting.
-Rule 2: every answer is read to its end and checked: 200, the preference applied, the next incarnation.
-Rule 3: figures are for people. Nothing is asserted about time. At most 2,000 are held: one machine, loopback only.
+Rule 1: one clock, on the load's core. It starts before the operator's request is sent, so that the figures hold its
+whole way (decision, commit with fsync, wake, answer). The commit lies between that and the operator's own answer, so
+another figure counts from there. An answer's time is when it was ready to be read, to within 64 of them.
+Rule 2: every answer is read whole and compared: 200, the preference applied, the next incarnation.
+Rule 3: the scope has 1,000 VMs on addresses of their own, at most ten connections each. Each round has a server of its
+own for each number; memory and idle processor time are compared with the same server just before.
+Rule 4: figures are for people. Nothing is asserted about time.
 """
 
 import argparse
-import http.client
-import json
-import os
 import resource
-import select
-import socket
 import subprocess
 import sys
 import tempfile
-import threading
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from statistics import median
 
-from measuring.cpu import LOAD_CORE, SERVER_CORE, machine, on_core, peak_rss_mib
-from measuring.load import LoadFailed, stopwatch_s
+from measuring.cpu import LOAD_CORE, machine, on_core, own_cpu_s, rss_mib
+from measuring.crowd import Crowd
+from measuring.load import LoadFailed, pause, stopwatch_s
+from measuring.results import Results, take_json
+from measuring.table import Table, quantile, spread
+from peers.control import Operator
+from peers.servers import Server, serving
 
-PATH = "/metadata/scheduledevents?api-version=2020-07-01"
-PROGRAM = str(Path(sys.executable).parent / "notbefore")
-HELD_MAX = 2000
-ANSWER_TIMEOUT_S = 20.0
-RECV_BYTES = 65536
+VMS = 1000
+HELD_MAX = 10 * VMS
+SCOPE = "crowd"
+ALONE_S = 2.0
+SPARE = 100  # connections that do not wait
 ENV = {
-    "NOTBEFORE_METADATA_RATE_LIMIT_PER_S": "0",
-    "NOTBEFORE_METADATA_LIMITS_CONNECTIONS_PER_VM_MAX": str(HELD_MAX + 100),
+    "NOTBEFORE_METADATA_LIMITS_CONNECTIONS_MAX": str(HELD_MAX + SPARE),
+    "NOTBEFORE_METADATA_LIMITS_LONG_POLLS_MAX": str(HELD_MAX),
 }
-Address = tuple[str, int]
+POINTS = [point / 100 for point in range(101)]
 
 
-class Server:
-    """`notbefore serve --demo` as a user runs it, and an operator's hands on it."""
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """One change: `heard_ms` says by when each hundredth of those who wait had heard, from the request on."""
 
-    def __init__(self, process: subprocess.Popen[str], state: Path) -> None:
-        assert process.stdout is not None
-        said = dict(
-            line.split(maxsplit=2)[:2] for line in (process.stdout.readline() for _ in range(3)) if "://" in line
-        )
-        self.pid = process.pid
-        self.metadata, self.control = address_in(said["metadata"]), address_in(said["control"])
-        self._headers = {"Authorization": f"Bearer {(state / 'admin.token').read_text().strip()}"}
-        self._line = http.client.HTTPConnection(*self.control, timeout=ANSWER_TIMEOUT_S)
-
-    def command(self, method: str, path: str, body: object = None) -> bytes:
-        self._line.request(method, path, None if body is None else json.dumps(body), {**self._headers, **JSON})
-        answer = self._line.getresponse()
-        text = answer.read()
-        if answer.status >= 400:
-            raise LoadFailed(f"{method} {path}: {answer.status} {text!r}")
-        return text
-
-    def held(self) -> int:
-        page = self.command("GET", "/metrics").decode()
-        return int(float(page.partition("\nnotbefore_metadata_long_polls ")[2].partition("\n")[0]))
-
-
-JSON = {"Content-Type": "application/json"}
+    held: int
+    round: int
+    change: int
+    operator_ms: float
+    heard_ms: tuple[float, ...]
+    p99_ms: float
+    grown_mib: float
+    idle_percent: float
+    idle_alone_percent: float
 
 
 def main(words: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--changes", type=int, default=50, choices=range(1, 1001), metavar="N")
-    parser.add_argument(
-        "--held", type=int, nargs="+", default=[1, 100, 1000], choices=range(1, HELD_MAX + 1), metavar="N"
-    )
+    parser.add_argument("--rounds", type=int, default=5, choices=range(1, 101), metavar="N")
+    parser.add_argument("--changes", type=int, default=4, choices=range(1, 1001), metavar="N", help="in each round")
+    parser.add_argument("--idle", type=float, default=20.0, metavar="S", help="of the largest number; others a tenth")
+    held = range(1, HELD_MAX + 1)
+    parser.add_argument("--held", type=int, nargs="+", default=[1, 100, 1000, HELD_MAX], choices=held, metavar="N")
+    take_json(parser)
     wanted = parser.parse_args(words)
-    raise_file_limit()
-    print("\n".join(f"{name}: {fact}" for name, fact in machine().items()))
-    print(f"{wanted.changes} changes each; milliseconds from before the operator's request is sent")
-    print(f"{'held':>6} {'first, median':>15} {'last, median':>15} {'last, worst':>13} {'MiB':>6}")
     try:
-        for count in wanted.held:
-            folder = tempfile.TemporaryDirectory(prefix="notbefore-bench-")
-            with on_core(LOAD_CORE), folder as state, serving(Path(state)) as server:
-                print(row(server, count, wanted.changes), flush=True)
-    except (LoadFailed, OSError) as failed:
+        raise_file_limit(max(wanted.held) + 2 * SPARE)
+        with on_core(LOAD_CORE):
+            samples = [sample for turn in range(wanted.rounds) for sample in one_round(wanted, turn)]
+    except (LoadFailed, OSError, subprocess.SubprocessError, ValueError) as failed:
         print(f"long_poll: {failed}", file=sys.stderr)
         return 1
+    results(samples, sorted(set(wanted.held))).tell(wanted.json)
     return 0
 
 
-def row(server: Server, count: int, changes: int) -> str:
+def one_round(wanted: argparse.Namespace, turn: int) -> Iterator[Sample]:
+    first = turn % len(wanted.held)
+    for count in [*wanted.held[first:], *wanted.held[:first]]:
+        idle_s = wanted.idle if count == max(wanted.held) else wanted.idle / 10
+        with crowded() as (server, operator, addresses):
+            taken = list(measured(server, operator, addresses, count, turn, wanted.changes, idle_s))
+        worst_ms = max(sample.heard_ms[-1] for sample in taken)
+        print(f"round {turn + 1}/{wanted.rounds}  {count:,} held: the last heard after {worst_ms:.1f} ms", flush=True)
+        yield from taken
+
+
+@contextmanager
+def crowded() -> Iterator[tuple[Server, Operator, Sequence[str]]]:
+    """A server with one scope, which has been asked and has changed before."""
+    vms = {f"vm-{number:04}": f"127.77.{number // 250}.{number % 250 + 1}" for number in range(VMS)}
     with ExitStack() as stack:
-        lines = [stack.enter_context(socket.create_connection(server.metadata, ANSWER_TIMEOUT_S)) for _ in range(count)]
-        stack.enter_context(plain_client(server.metadata))
-        first_ms, last_ms = [], []
-        incarnation = 1
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="notbefore-bench-")))
+        server = stack.enter_context(serving(folder, "notbefore", folder / "state", env=ENV))
+        operator = Operator(server)
+        stack.callback(operator.close)
+        operator.declare(SCOPE, vms)
+        yield server, operator, list(vms.values())
+
+
+def measured(
+    server: Server, operator: Operator, addresses: Sequence[str], count: int, turn: int, changes: int, idle_s: float
+) -> Iterator[Sample]:
+    with Crowd(server.address, server.control, operator.token) as crowd:
+        crowd.join(addresses[:1], 1)
+        for _ in range(2):  # code that runs for the first time is not what a crowd costs
+            crowd.park(operator)
+            crowd.change(SCOPE)
+        alone_mib, alone_percent = rss_mib(server.pid), busy_percent(server.pid, min(idle_s, ALONE_S))
+        crowd.join(addresses, count - 1)
+        crowd.park(operator)
+        idle_percent = busy_percent(server.pid, idle_s)
         for change in range(changes):
-            hold(server, lines, incarnation)
-            first, last = woken_by(server, lines, incarnation + 1, change)
-            first_ms.append(first * 1000)
-            last_ms.append(last * 1000)
-            incarnation += 1
-    figures = f"{median(first_ms):15.1f} {median(last_ms):15.1f} {max(last_ms):13.1f}"
-    return f"{count:6} {figures} {peak_rss_mib(server.pid):6.0f}"
+            if change:
+                crowd.park(operator)
+            operator_s, heard_s = crowd.change(SCOPE)
+            heard_ms = sorted(one * 1000 for one in heard_s)
+            points = tuple(round(quantile(heard_ms, point), 3) for point in POINTS)
+            grown_mib = rss_mib(server.pid) - alone_mib
+            figures = (operator_s * 1000, points, quantile(heard_ms, 0.99), grown_mib, idle_percent, alone_percent)
+            yield Sample(count, turn, change, *figures)
 
 
-def hold(server: Server, lines: Sequence[socket.socket], incarnation: int) -> None:
-    head = (
-        f"GET {PATH} HTTP/1.1\r\nHost: a\r\nMetadata: true\r\nIf-None-Match: {incarnation}\r\nPrefer: wait=60\r\n\r\n"
-    )
-    for line in lines:
-        line.sendall(head.encode())
-    while server.held() < len(lines):
-        pass
+def busy_percent(pid: int, seconds: float) -> float:
+    cpu_s, at_s = own_cpu_s(pid), stopwatch_s()
+    pause(seconds)
+    return (own_cpu_s(pid) - cpu_s) / (stopwatch_s() - at_s) * 100
 
 
-def woken_by(server: Server, lines: Sequence[socket.socket], incarnation: int, change: int) -> tuple[float, float]:
-    """Make one change; how long until the first and the last of those who wait have heard of it."""
-    began_s = stopwatch_s()
-    operator = threading.Thread(target=made, args=(server, change))
-    operator.start()
-    waiting = {line.fileno(): line for line in lines}
-    poll = select.poll()
-    for number in waiting:
-        poll.register(number, select.POLLIN)
-    heard_s: list[float] = []
-    while waiting:
-        ready = poll.poll(ANSWER_TIMEOUT_S * 1000)
-        if not ready:
-            raise LoadFailed(f"{len(waiting)} heard nothing of a change")
-        for number, _ in ready:
-            check(waiting.pop(number).recv(RECV_BYTES), incarnation)
-            heard_s.append(stopwatch_s())
-            poll.unregister(number)
-    operator.join()
-    return heard_s[0] - began_s, heard_s[-1] - began_s
-
-
-def made(server: Server, change: int) -> None:
-    """An event appears; the next time it is cancelled."""
-    if change % 2:
-        listed = json.loads(server.command("GET", "/v1/events"))["events"]
-        server.command("POST", f"/v1/events/{listed[0]['id']}/cancel", {})
-    else:
-        server.command("POST", "/v1/scopes/demo/vms/FrontEnd_IN_0/restart", {})
-
-
-def check(answer: bytes, incarnation: int) -> None:
-    whole = answer.startswith(b"HTTP/1.1 200") and answer.endswith(b"]}")
-    if not whole or b"preference-applied: wait=60" not in answer or f"etag: {incarnation}\r".encode() not in answer:
-        raise LoadFailed(f"a wrong answer: {answer!r}")
-
-
-@contextmanager
-def plain_client(address: Address) -> Iterator[None]:
-    """The second VM: once a second, as everybody does who does not wait."""
-    over = threading.Event()
-
-    def ask() -> None:
-        line = http.client.HTTPConnection(*address, timeout=ANSWER_TIMEOUT_S, source_address=("127.0.0.2", 0))
-        while not over.wait(1.0):
-            line.request("GET", PATH, headers={"Metadata": "true"})
-            line.getresponse().read()
-        line.close()
-
-    thread = threading.Thread(target=ask)
-    thread.start()
-    try:
-        yield
-    finally:
-        over.set()
-        thread.join()
-
-
-@contextmanager
-def serving(folder: Path) -> Iterator[Server]:
-    words = [
-        PROGRAM,
-        "serve",
-        "--demo",
-        "--state",
-        str(folder),
-        "--metadata",
-        "127.0.0.1:0",
-        "--control",
-        "127.0.0.1:0",
+def results(samples: Sequence[Sample], counts: Sequence[int]) -> Results:
+    title = "Milliseconds until those who wait have heard of a change, median [min..max] of all changes"
+    head = ("held", "first", "p50", "p99", "last", "p99 after the operator's answer", "operator's answer")
+    heard = [[f"{count:,}", *(spread(column, 1) for column in columns(own(samples, count)))] for count in counts]
+    costs = [
+        [
+            f"{count:,}",
+            spread([max(one.grown_mib for one in each) for each in by_round(own(samples, count))], 1),
+            spread([each[0].idle_percent for each in by_round(own(samples, count))], 2),
+            spread([each[0].idle_alone_percent for each in by_round(own(samples, count))], 2),
+        ]
+        for count in counts
     ]
-    env = {**os.environ, **ENV}
-    with on_core(SERVER_CORE):
-        process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, env=env)
-    try:
-        yield Server(process, folder)
-    finally:
-        process.terminate()
-        process.wait(ANSWER_TIMEOUT_S)
-        assert process.stdout is not None
-        process.stdout.close()
+    cost_head = ("held", "MiB more than without", "CPU % while all wait", "CPU % of the same server with one")
+    shown = [Table(title, head, heard), Table("What it costs that they wait", cost_head, costs)]
+    return Results("long_poll", machine(), shown, [asdict(sample) for sample in samples])
 
 
-def address_in(url: str) -> Address:
-    host, _, port = url.removeprefix("http://").rpartition(":")
-    return host, int(port)
+def columns(samples: Sequence[Sample]) -> Iterator[list[float]]:
+    yield [one.heard_ms[0] for one in samples]
+    yield [one.heard_ms[50] for one in samples]
+    yield [one.p99_ms for one in samples]
+    yield [one.heard_ms[-1] for one in samples]
+    yield [max(0.0, one.p99_ms - one.operator_ms) for one in samples]
+    yield [one.operator_ms for one in samples]
 
 
-def raise_file_limit() -> None:
+def own(samples: Sequence[Sample], count: int) -> list[Sample]:
+    return [sample for sample in samples if sample.held == count]
+
+
+def by_round(samples: Sequence[Sample]) -> list[list[Sample]]:
+    turns = sorted({sample.round for sample in samples})
+    return [[sample for sample in samples if sample.round == turn] for turn in turns]
+
+
+def raise_file_limit(wanted: int) -> None:
+    """For this process and the server that it starts."""
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+    if wanted > most:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, wanted))  # only root may
+    else:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
 
 
 if __name__ == "__main__":

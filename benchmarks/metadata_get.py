@@ -1,112 +1,124 @@
-"""What one metadata GET costs: CPU microseconds per request and throughput, beside nginx and Go on the same machine.
+"""What one metadata GET costs: CPU microseconds per request and throughput, beside others on the same machine.
 
 Run: .venv/bin/python benchmarks/metadata_get.py [--rounds 5] [--seconds 2.5] [--only NAME ...] [--json FILE]
 
 Rule 1: servers take turns (A B C, B C A, ...), each on one core, the load on the other, same bytes to all.
 Rule 2: every answer is checked before, and counted and measured by length during; an error ends the run.
 Rule 3: figures are for people. Nothing is asserted about time: other work on the machine shows in the spread.
+Rule 4: what cannot run here is left out, and said; what was asked for by name is missed.
 """
 
 import argparse
+import importlib
 import json
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Sequence
-from contextlib import ExitStack
-from dataclasses import asdict, dataclass
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import asdict
 from functools import partial
+from importlib.util import find_spec
+from itertools import cycle
 from pathlib import Path
 from statistics import median
 
 from measuring.answer import Answer, answer_to
-from measuring.cpu import LOAD_CORE, SERVER_CORE, core_busy_s, cpu_s, machine, on_core, peak_rss_mib
-from measuring.load import Address, Load, LoadFailed, fresh_connections, kept_connections, pause
-from measuring.table import Sample, report
-from peers.servers import Server, go, nginx, notbefore, program
+from measuring.callers import callers, in_turn
+from measuring.cpu import LOAD_CORE, machine, on_core, peak_rss_mib
+from measuring.load import CONNECTIONS, Load, LoadFailed, fresh_connections, kept_connections, kept_from
+from measuring.results import Results, take_json
+from measuring.rounds import SETTLE_S, Case, Target, about_s, refuses_strangers, rounds, verified
+from measuring.table import Sample, Table, tables
+from peers.control import Operator
+from peers.processes import program, said_by
+from peers.servers import Server, go, nginx, notbefore, python_peer, serving, with_workers
 
-TARGET = "/metadata/scheduledevents?api-version=2020-07-01"
 UNIQUE_HEADER = "x-ms-client-request-id"
-WARM_UP_S = 0.5
-SETTLE_S = 0.1
 LOG_TAIL = 1000
-ALLOWING = "allow-faults"  # notbefore with faults allowed and none set
-SERVERS = {"notbefore": "", ALLOWING: "", "nginx": "nginx", "go": "go"}  # with the program each needs
+KEPT_CALLERS = 64
+VMS = 1_000_000
+ONE, FLEET, WORKERS = "one-vm", "fleet", "workers-2"
+SPREAD = (ONE, FLEET)
+# What each needs: a program, a module for Python, or a flag of `notbefore serve`.
+SERVERS = {
+    "notbefore": "",
+    "allow-faults": "",  # notbefore with faults allowed and none set
+    WORKERS: "--workers",
+    "nginx": "nginx",
+    "nginx-bare": "nginx",  # `return 200` to whoever asks
+    "go": "go",
+    "asgi": "",
+    "fastapi": "",
+    "flask-mock": "flask",
+    ONE: "",
+    FLEET: "measuring.fleet",
+}
 
-Generate = Callable[[Address, bytes, int, float], Load]
+
+def kept(target: Target, seconds: float, unique: str = "") -> Load:
+    what = (target.address, target.request, target.answer_bytes, seconds)
+    return kept_connections(*what, unique, CONNECTIONS * target.server.workers)
 
 
-@dataclass(frozen=True, slots=True)
-class Case:
-    name: str
-    meaning: str
-    generate: Generate
-    status: int = 200
-    headers: str = ""
-    only: str = ""
-    needs: str = ""
-
-    def request(self, address: Address, tag: str) -> bytes:
-        extra = self.headers.format(tag=tag)
-        return f"GET {TARGET} HTTP/1.1\r\nHost: {address[0]}:{address[1]}\r\nMetadata: true\r\n{extra}\r\n".encode()
+def fresh(target: Target, seconds: float) -> Load:
+    closes = target.case.closes or not target.server.keeps
+    sources = in_turn(target.sources) if target.sources else None
+    what = (target.address, target.request, target.answer_bytes, seconds)
+    connections = CONNECTIONS * target.server.workers
+    return fresh_connections(*what, server_closes=closes, sources=sources, connections=connections)
 
 
+def spread_kept(target: Target, seconds: float) -> Load:
+    turn = cycle(target.sources)  # the same ones in each round, as those who keep their connection
+    sources = [next(turn) for _ in range(KEPT_CALLERS)]
+    return kept_from(target.address, target.request, target.answer_bytes, seconds, sources)
+
+
+CLOSE = "Connection: close\r\n"
 CASES = (
-    Case("keep-alive", "kept connections, the same bytes again and again", kept_connections, needs="wrk"),
-    Case(
-        "close",
-        "a connection per request; `Connection: close`, the server closes",
-        partial(fresh_connections, server_closes=True),
-        headers="Connection: close\r\n",
-    ),
-    Case(
-        "fresh",
-        "a connection per request; the client closes when it has its answer",
-        partial(fresh_connections, server_closes=False),
-    ),
+    Case("keep-alive", "kept connections, the same bytes again and again", kept, needs="wrk", needs_kept=True),
+    Case("close", "a connection per request; `Connection: close`, the server closes", fresh, headers=CLOSE),
+    Case("fresh", "a connection per request; the client closes when it has its answer", fresh),
     Case(
         "not-modified",
         "kept connections, If-None-Match answered by 304",
-        kept_connections,
+        kept,
         status=304,
         headers="If-None-Match: {tag}\r\n",
         needs="wrk",
+        needs_kept=True,
     ),
     Case(
         "unique-header",
         f"kept connections, another {UNIQUE_HEADER} in each request",
-        partial(kept_connections, unique=UNIQUE_HEADER),
-        only="notbefore",
+        partial(kept, unique=UNIQUE_HEADER),
+        only=("notbefore", "nginx", "go"),
         needs="wrk",
+        needs_kept=True,
     ),
+    Case("spread-keep-alive", f"{KEPT_CALLERS} kept connections, of as many VMs", spread_kept, only=SPREAD),
+    Case("spread-close", "as `close`, another VM each time", fresh, headers=CLOSE, only=SPREAD),
+    Case("spread-fresh", "as `fresh`, another VM each time", fresh, only=SPREAD),
 )
-
-
-@dataclass(frozen=True, slots=True)
-class Target:
-    """One case at one server, verified: what to send where, and how long each answer is."""
-
-    case: Case
-    server: Server
-    address: Address
-    request: bytes
-    answer_bytes: int
 
 
 def main(words: Sequence[str]) -> int:
     wanted = arguments(words)
     servers = [name for name in SERVERS if name in wanted.only] or list(SERVERS)
     cases = [case for case in CASES if case.name in wanted.only] or list(CASES)
-    needed = {case.needs for case in cases} | {SERVERS[name] for name in servers}
-    missing = sorted(name for name in needed if name and not program(name))
-    if missing:
-        print(f"metadata_get: needs {', '.join(missing)}. Install with `make parts` (as root).", file=sys.stderr)
+    needs = {name: SERVERS[name] for name in servers} | {case.name: case.needs for case in cases}
+    left_out = {name: f"needs {need}" for name, need in needs.items() if need and not is_there(need)}
+    cases = [case for case in cases if any(suits(case, name) for name in servers)]
+    missed = sorted({needs[name] for name in left_out if name in wanted.only})
+    if missed or not cases:
+        print(f"metadata_get: {lacking(missed) if missed else 'no case for these servers.'}", file=sys.stderr)
         return 1
     with ExitStack() as stack:
         stack.enter_context(on_core(LOAD_CORE))
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="notbefore-bench-")))
         try:
-            measure(wanted, cases, *up(servers, folder, stack))
+            measure(wanted, cases, servers, left_out, folder, stack)
         except (LoadFailed, OSError, subprocess.SubprocessError) as failed:
             logs = "".join(f"\n{log.name}: {log.read_text()[-LOG_TAIL:]}" for log in sorted(folder.glob("*.log")))
             print(f"metadata_get: {failed}{logs}", file=sys.stderr)
@@ -120,84 +132,133 @@ def arguments(words: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--rounds", type=int, default=5, choices=range(1, 101), metavar="N")
     parser.add_argument("--seconds", type=float, default=2.5, metavar="S", help="per case and server, 0.1 to 60")
     parser.add_argument("--only", nargs="+", default=[], choices=names, metavar="NAME", help=", ".join(names))
-    parser.add_argument("--json", type=Path, metavar="FILE", help="also write every sample there")
+    parser.add_argument("--vms", type=int, default=VMS, choices=range(20, VMS + 1), metavar="N", help="of the fleet")
+    take_json(parser)
     wanted = parser.parse_args(words)
     if not 0.1 <= wanted.seconds <= 60:
         parser.error("--seconds is 0.1 to 60")
     return wanted
 
 
-def measure(wanted: argparse.Namespace, cases: Sequence[Case], servers: Sequence[Server], reference: Answer) -> None:
+def suits(case: Case, server: str) -> bool:
+    return server in case.only if case.only else server not in SPREAD
+
+
+def is_there(need: str) -> bool:
+    if need.startswith("--"):
+        return need in said_by(str(Path(sys.executable).with_name("notbefore")), "serve", "--help")
+    return bool(find_spec(need) if need in {"flask", "measuring.fleet"} else program(need))
+
+
+def lacking(needs: Sequence[str]) -> str:
+    flags = [need for need in needs if need.startswith("--")]
+    if flags:
+        return f"needs {', '.join(flags)} of `notbefore serve`, which this version has not."
+    return f"needs {', '.join(needs)}. Install with `make parts` (as root); Python's with `make bench`."
+
+
+def measure(
+    wanted: argparse.Namespace,
+    all_cases: Sequence[Case],
+    all_names: Sequence[str],
+    left_out: dict[str, str],
+    folder: Path,
+    stack: ExitStack,
+) -> None:
+    cases = [case for case in all_cases if case.name not in left_out]
+    names = [name for name in all_names if name not in left_out and any(suits(case, name) for case in cases)]
+    for name, reason in left_out.items():
+        say(f"{name} is left out: {reason}")
+    found = [target for group in (SPREAD, None) for target in targets_of(group, cases, names, wanted, folder, stack)]
+    targets = sorted(found, key=lambda target: cases.index(target.case))
+    servers = list(dict.fromkeys(target.server for target in targets))
+    say(f"{len(targets)} pairs of case and server, about {about_s(targets, wanted.rounds, wanted.seconds):.0f} s")
+    samples = rounds(targets, wanted.rounds, wanted.seconds, say)
     facts = {**machine(), **{server.name: server.version for server in servers}}
-    pairs = [(case, server) for case in cases for server in servers if case.only in ("", server.name)]
-    targets = [verified(case, server, reference) for case, server in pairs]
-    about_s = len(targets) * (wanted.rounds * (wanted.seconds + SETTLE_S) + WARM_UP_S)
-    say("\n".join(f"{name}: {fact}" for name, fact in facts.items()))
-    say(f"{len(targets)} pairs of case and server in {wanted.rounds} rounds, about {about_s:.0f} s")
-    for target in targets:
-        sampled(target, 0, min(WARM_UP_S, wanted.seconds / 3))
-    samples = rounds(targets, wanted.rounds, wanted.seconds)
-    for case, server in pairs:
-        verified(case, server, reference)
+    facts |= {f"left out: {name}": reason for name, reason in left_out.items()}
+    facts |= {"VMs of fleet": f"{wanted.vms:,}"} if FLEET in names else {}
     facts |= closing_facts(samples, servers)
-    say("\n" + report(samples, {case.name: case.meaning for case in cases}, [server.name for server in servers]))
-    say("\n" + "\n".join(f"{name}: {fact}" for name, fact in facts.items()))
-    if wanted.json:
-        written = {"facts": facts, "samples": [asdict(sample) for sample in samples]}
-        wanted.json.write_text(json.dumps(written, indent=1) + "\n")
+    meanings = Table("Cases", ("case", "meaning"), [(case.name, case.meaning) for case in cases])
+    shown = [*tables_of(cases, names, samples), meanings]
+    Results("metadata_get", facts, shown, [asdict(sample) for sample in samples]).tell(wanted.json)
 
 
-def up(names: Sequence[str], folder: Path, stack: ExitStack) -> tuple[list[Server], Answer]:
-    """The servers wanted, and the answer all of them give. It is notbefore's, so notbefore always starts."""
+def targets_of(
+    group: tuple[str, ...] | None,
+    cases: Sequence[Case],
+    names: Sequence[str],
+    wanted: argparse.Namespace,
+    folder: Path,
+    stack: ExitStack,
+) -> Iterator[Target]:
+    """Of the servers of a fleet, or of all others. The answer all others give is notbefore's, so it always starts."""
+    own = [case for case in cases if (case.only == SPREAD) == bool(group)]
+    if not own:
+        return
+    if group:
+        makers = {ONE: one_vm, FLEET: partial(fleet_of, wanted.vms)}
+        for name in names:
+            if name in makers:
+                yield from spread_targets(own, *stack.enter_context(makers[name](folder)))
+        return
     ours = stack.enter_context(notbefore(folder))
     reference = answer_to(ours.address, CASES[0].request(ours.address, ""))
     if reference.status != 200 or not json.loads(reference.body)["DocumentIncarnation"]:
         raise LoadFailed(f"notbefore does not answer as it should: {reference}")
-    makers = {
-        ALLOWING: lambda folder, _: notbefore(folder, ALLOWING, "--allow-faults"),
-        "nginx": nginx,
-        "go": go,
-    }
-    servers = [ours, *(stack.enter_context(makers[name](folder, reference)) for name in names if name in makers)]
-    return [server for server in servers if server.name in names], reference
+    others = [stack.enter_context(PEERS[name](folder, reference)) for name in names if name in PEERS]
+    servers = [server for server in (ours, *others) if server.name in names]
+    for server in servers:
+        if server.checks:
+            refuses_strangers(server)
+    pairs = [(case, server) for case in own for server in servers if suits(case, server.name)]
+    yield from (verified(*pair, reference) for pair in pairs if pair[1].keeps or not pair[0].needs_kept)
 
 
-def verified(case: Case, server: Server, reference: Answer) -> Target:
-    """A server is measured only when it answers the case's request as the reference does."""
-    address = server.address if case.status == 200 else server.not_modified_address
-    request = case.request(address, reference.header("etag"))
-    answer = answer_to(address, request)
-    body = reference.body if case.status == 200 else b""
-    closes = answer.header("connection").lower() == "close"
-    is_right = (answer.status, answer.body, closes) == (case.status, body, "Connection: close" in case.headers)
-    if not is_right or answer.header("etag") != reference.header("etag"):
-        raise LoadFailed(f"{server.name} answers {case.name} wrongly: {answer}")
-    return Target(case, server, address, request, answer.length)
+PEERS = {
+    "allow-faults": lambda folder, _: notbefore(folder, "allow-faults", "--allow-faults"),
+    WORKERS: lambda folder, _: with_workers(folder, WORKERS, 2),
+    "nginx": nginx,
+    "nginx-bare": partial(nginx, name="nginx-bare", checks=""),
+    "go": go,
+    "asgi": partial(python_peer, name="asgi", script="asgi_app.py", package="uvicorn"),
+    "fastapi": partial(python_peer, name="fastapi", script="fastapi_app.py", package="fastapi"),
+    "flask-mock": partial(python_peer, name="flask-mock", script="flask_mock.py", package="flask", keeps=False),
+}
 
 
-def rounds(targets: Sequence[Target], count: int, seconds: float) -> list[Sample]:
-    """Case by case, and within a case server by server, another one first in each round."""
-    samples: list[Sample] = []
-    for turn in range(count):
-        for case in dict.fromkeys(target.case for target in targets):
-            rivals = [target for target in targets if target.case is case]
-            first = turn % len(rivals)
-            taken = [sampled(target, turn, seconds) for target in [*rivals[first:], *rivals[:first]]]
-            figures = "  ".join(f"{one.server} {one.cpu_us_per_request:.1f}" for one in taken)
-            say(f"round {turn + 1}/{count}  {case.name}: {figures}")
-            samples += taken
-    return samples
+def spread_targets(
+    cases: Sequence[Case], server: Server, sources: tuple[str, ...], reference: Answer
+) -> Iterator[Target]:
+    yield from (verified(case, server, reference, sources) for case in cases)
 
 
-def sampled(target: Target, turn: int, seconds: float) -> Sample:
-    """The server's CPU from before the first request until it has nothing left to tidy up."""
-    pid = target.server.pid
-    cpu_before_s, busy_before_s = cpu_s(pid), core_busy_s(SERVER_CORE)
-    load = target.case.generate(target.address, target.request, target.answer_bytes, seconds)
-    pause(SETTLE_S)
-    used_s, busy_s = cpu_s(pid) - cpu_before_s, core_busy_s(SERVER_CORE) - busy_before_s
-    others_s = max(0.0, busy_s - used_s)
-    return Sample(target.case.name, target.server.name, turn, load.requests, load.seconds, used_s, others_s)
+@contextmanager
+def one_vm(folder: Path) -> Iterator[tuple[Server, tuple[str, ...], Answer]]:
+    with serving(folder, ONE, folder / f"{ONE}-state") as server:
+        operator = Operator(server)
+        operator.declare("alone", {"vm-0": "127.0.0.1"})
+        operator.close()
+        yield server, *callers(server.address, CASES[0].request(server.address, ""), lambda _: "127.0.0.1", 1)
+
+
+@contextmanager
+def fleet_of(vms: int, folder: Path) -> Iterator[tuple[Server, tuple[str, ...], Answer]]:
+    fleet = importlib.import_module("measuring.fleet")
+    state = folder / f"{FLEET}-state"
+    state.mkdir(mode=0o700)
+    say(f"making a store of {vms:,} VMs")
+    fleet.make(state / "notbefore.db", vms)
+    with serving(folder, FLEET, state) as server:
+        say(f"{vms:,} VMs are served with {peak_rss_mib(server.pid):.0f} MiB")
+        yield server, *callers(server.address, CASES[0].request(server.address, ""), fleet.address_of, vms)
+
+
+def tables_of(cases: Sequence[Case], names: Sequence[str], samples: Sequence[Sample]) -> Iterator[Table]:
+    for is_spread, first in ((False, "notbefore"), (True, FLEET)):
+        own = [case.name for case in cases if (case.only == SPREAD) == is_spread]
+        asked = {sample.server for sample in samples if sample.case in own}
+        if own and asked:
+            yield from tables(samples, own, [name for name in names if name in asked], first)
 
 
 def closing_facts(samples: Sequence[Sample], servers: Sequence[Server]) -> dict[str, str]:

@@ -1,87 +1,116 @@
 """The benchmarks run. What they measure is for people to read: no time is asserted here."""
 
+import json
 import os
 import subprocess
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 
 ROOT = Path(__file__).parent.parent
-CASES = ("keep-alive", "close", "fresh", "not-modified", "unique-header")
+SCRIPTS = sorted(path.stem for path in (ROOT / "benchmarks").glob("*.py") if path.stem not in {"run", "fleet"})
 
 
-def metadata_get(*words, **env):
-    script = [sys.executable, "benchmarks/metadata_get.py", *words]
+def ran(script, *words, **env):
+    argv = [sys.executable, f"benchmarks/{script}.py", *words]
     return subprocess.run(
-        script, cwd=ROOT, env={**os.environ, **env}, capture_output=True, text=True, timeout=60, check=False
+        argv, cwd=ROOT, env={**os.environ, **env}, capture_output=True, text=True, timeout=600, check=False
     )
 
 
-def test_the_cost_of_importing_the_client_is_measured():
-    """Each case in the table, over the bare interpreter."""
-    script = [sys.executable, "benchmarks/client_import.py", "--rounds", "1"]
-    ran = subprocess.run(script, cwd=ROOT, capture_output=True, text=True, timeout=60, check=True)
+def test_every_benchmark_has_its_row_in_the_reference():
+    """Each with what it measures."""
+    page = (ROOT / "docs/reference/benchmarks.md").read_text()
 
-    assert [line[:23] for line in ran.stdout.splitlines()[3:5]] == [
-        "bare interpreter       ",
-        "import notbefore.client",
-    ]
+    assert [name for name in SCRIPTS if f"| `{name}` |" not in page] == []
 
 
 @pytest.mark.part("wrk")
-def test_one_short_round_measures_every_case_without_an_error():
-    """Every case is answered rightly before and after, and stands in the table with its figures."""
-    ran = metadata_get("--only", "notbefore", "--rounds", "1", "--seconds", "0.3")
+@pytest.mark.part("nginx")
+@pytest.mark.part("go")
+def test_a_quick_run_goes_through_every_benchmark_without_an_error(tmp_path):
+    """Issue: `make bench` runs all, and writes RESULTS.md with machine, versions, commands, tables and a plot."""
+    bench = ran("run", "--quick", "--out", str(tmp_path))
 
-    assert ran.returncode == 0, ran.stderr
-    table = ran.stdout.partition("CPU microseconds per GET")[2].partition("requests per second")[0]
-    assert [line.split()[0] for line in table.splitlines()[2:] if line] == list(CASES)
-    assert "none of them with an error" in ran.stdout
+    assert bench.returncode == 0, bench.stderr
+    page = (tmp_path / "RESULTS.md").read_text()
+    told = json.loads((tmp_path / "results" / "run.json").read_text())
+    assert set(SCRIPTS) <= set(told["ran"])
+    for name, one in told["ran"].items():
+        assert one["left_out"] or one["command"] in page, name
+    assert "## Must show" in page
+    assert "| kernel |" in page
+    assert "A quick run" in page
+    assert "(results/cost-of-a-get.png)" in page or "no plots: needs matplotlib" in page
+    for file in (tmp_path / "results").glob("*.json"):
+        for table in json.loads(file.read_text()).get("tables", ()):
+            assert table["title"] in page
 
 
 @pytest.mark.part("wrk")
-def test_a_server_that_allows_faults_is_measured_beside_one_that_does_not():
-    """Issue: with no fault set the GET path is untouched (benchmark)."""
-    ran = metadata_get("--only", "notbefore", "allow-faults", "close", "--rounds", "1", "--seconds", "0.3")
+def test_every_peer_is_measured_in_every_case_it_can_answer(tmp_path):
+    """Issue: peers do no less than the check of header and version; the benchmark refuses one that does not."""
+    file = tmp_path / "get.json"
+    bench = ran(
+        "metadata_get", "--only", "notbefore", "asgi", "fastapi", "--rounds=1", "--seconds=0.1", f"--json={file}"
+    )
 
-    assert ran.returncode == 0, ran.stderr
-    table = ran.stdout.partition("CPU microseconds per GET")[2]
-    assert "notbefore" in table
-    assert "allow-faults" in table
+    assert bench.returncode == 0, bench.stderr
+    told = json.loads(file.read_text())
+    pairs = {(sample["case"], sample["server"]) for sample in told["samples"]}
+    cases = ("keep-alive", "close", "fresh", "not-modified")
+    assert pairs == {
+        ("unique-header", "notbefore"),
+        *((case, server) for case in cases for server in ("notbefore", "asgi", "fastapi")),
+    }
+    assert "none of them with an error" in told["facts"]["requests"]
 
 
 def test_a_missing_program_is_named_with_the_way_to_install_it():
-    """A clear sentence and exit 1, nothing started."""
-    ran = metadata_get("--only", "notbefore", PATH="")
+    """A clear sentence and exit 1, nothing started, where it was asked for by name."""
+    bench = ran("metadata_get", "--only", "keep-alive", PATH="")
 
-    assert ran.returncode == 1
-    assert ran.stderr == "metadata_get: needs wrk. Install with `make parts` (as root).\n"
+    assert bench.returncode == 1
+    assert bench.stderr == (
+        "metadata_get: needs wrk. Install with `make parts` (as root); Python's with `make bench`.\n"
+    )
 
 
-def test_the_agent_at_rest_is_measured_beside_bare_loops():
-    """Everybody is answered and finds its rhythm; each case stands in the table with its figures."""
-    script = [sys.executable, "benchmarks/agent_idle.py", "--seconds", "1", "--rounds", "1"]
+def test_without_a_part_the_others_go_on_and_the_results_say_what_was_left_out(tmp_path):
+    """Issue: without a part it says which is missing and goes on with the others."""
+    bench = ran("run", "--quick", "--only", "metadata_get", "client_import", "--out", str(tmp_path), PATH="")
+
+    assert bench.returncode == 0, bench.stderr
+    page = (tmp_path / "RESULTS.md").read_text()
+    left_out = page.partition("## Left out")[2].partition("\n## ")[0]
+    assert "- metadata_get: keep-alive needs wrk" in left_out
+    assert "- metadata_get: go needs go" in left_out
+    assert "| close | " in page
+    assert bool(find_spec("flask")) != ("flask-mock needs flask" in left_out)
+
+
+def test_fleets_of_two_sizes_are_measured_side_by_side(tmp_path):
+    """Every VM asks and is answered rightly, changes are made and seen; each figure stands in the table and in the file."""
+    script = [sys.executable, "benchmarks/fleet_size.py", "--vms", "60", "200", "--rounds", "1", "--seconds", "0.1"]
+    script += ["--changes", "1", "--json", str(tmp_path / "figures.json")]
     ran = subprocess.run(script, cwd=ROOT, capture_output=True, text=True, timeout=120, check=False)
 
     assert ran.returncode == 0, ran.stderr
-    rows = [line.split()[0] for line in ran.stdout.splitlines()[-7:]]
-    assert rows == ["urllib", "http.client", "agent,", "agent,", "agent", "agent", "the"]
+    assert ran.stdout.splitlines()[-13].split() == ["60", "VMs", "200", "VMs"]
+    figures = json.loads((tmp_path / "figures.json").read_text())["figures"]
+    assert [(one["vms"], len(one["visible_ms"])) for one in figures] == [(60, 1), (200, 1)]
 
 
-def test_a_few_changes_are_heard_of_by_all_who_wait():
-    """Every answer is checked by the benchmark itself; a row for each number of those who wait."""
-    script = [sys.executable, "benchmarks/long_poll.py", "--changes", "4", "--held", "1", "20"]
-    ran = subprocess.run(script, cwd=ROOT, capture_output=True, text=True, timeout=60, check=False)
+def test_a_fleet_is_made_as_the_product_makes_it(tmp_path):
+    """As many VMs, the same fleet; no address twice, and none that other things on this machine use."""
+    script = [sys.executable, "benchmarks/measuring/fleet.py", str(tmp_path / "notbefore.db"), "--vms", "1010"]
+    made = subprocess.run(script, cwd=ROOT, capture_output=True, text=True, timeout=60, check=False)
+    again = subprocess.run(script, cwd=ROOT, capture_output=True, text=True, timeout=60, check=False)
+    check = [str(Path(sys.executable).with_name("notbefore")), "store", "check", "--state", str(tmp_path)]
+    checked = subprocess.run(check, cwd=ROOT, capture_output=True, text=True, timeout=60, check=False)
 
-    assert ran.returncode == 0, ran.stderr
-    assert [line.split()[0] for line in ran.stdout.splitlines()[-3:]] == ["held", "1", "20"]
-
-
-def test_the_clock_is_turned_and_its_order_holds():
-    """The benchmark of the emulator's clock refuses a run in which anything happened out of order, or not at its time."""
-    script = [sys.executable, "benchmarks/clock_turns.py", "--rounds", "1"]
-    ran = subprocess.run(script, cwd=ROOT, capture_output=True, text=True, timeout=240, check=False)
-
-    assert ran.returncode == 0, ran.stderr
-    assert [line.split()[0] for line in ran.stdout.splitlines()[1:]] == ["15", "1,000", "1,000"]
+    assert made.returncode == 0, made.stderr
+    assert (again.returncode, again.stderr) == (1, f"fleet: {tmp_path}/notbefore.db is there already\n")
+    assert checked.returncode == 0, checked.stdout + checked.stderr

@@ -18,9 +18,9 @@ class Answer:
         return next((value for header, value in self.headers if header == name), "")
 
 
-def answer_to(address: Address, request: bytes) -> Answer:
+def answer_to(address: Address, request: bytes, source: str = "") -> Answer:
     got = b""
-    with asking(address, request) as line:
+    with asking(address, request, source) as line:
         while not is_whole(got):
             part = line.recv(ANSWER_MAX_BYTES)
             if not part:

@@ -13,14 +13,20 @@ import signal
 import socket
 import subprocess
 import time
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
+from itertools import repeat
 from pathlib import Path
+from typing import Any
 
 CONNECTIONS = 16
 FRESH_MAX = 400_000
 ANSWER_TIMEOUT_S = 10.0
+LONGER = (1, 4, 16, 64)
 POLL_S = 0.01
 ANSWER_MAX_BYTES = 64 * 1024
+BIND_ADDRESS_NO_PORT = 24  # linux/in.h: the port is chosen when it connects, so that there are enough of them
 SCRIPT = Path(__file__).with_name("request.lua")
 
 Address = tuple[str, int]
@@ -51,12 +57,38 @@ def refuse_foreign(address: Address) -> None:
         raise LoadFailed(f"load goes to loopback only, not to {address[0]}")
 
 
-def kept_connections(address: Address, request: bytes, answer_bytes: int, seconds: float, unique: str = "") -> Load:
-    """wrk takes whole seconds; an interrupt ends it at any time with its report, `-d` is only the bound."""
+def kept_connections(
+    address: Address,
+    request: bytes,
+    answer_bytes: int,
+    seconds: float,
+    unique: str = "",
+    connections: int = CONNECTIONS,
+) -> Load:
+    """By wrk; for longer where nobody was answered in that time, as on a machine that is busy with other things."""
     refuse_foreign(address)
-    words = [shutil.which("wrk") or "wrk", "-t", "1", "-c", str(CONNECTIONS), "-d", f"{math.ceil(seconds) + 5}s"]
-    words += ["-s", str(SCRIPT), f"http://{address[0]}:{address[1]}", "--", request.decode()]
-    words += [unique] if unique else []
+    words = [shutil.which("wrk") or "wrk", "-t", "1", "-c", str(connections)]
+    tail = [
+        "-s",
+        str(SCRIPT),
+        f"http://{address[0]}:{address[1]}",
+        "--",
+        request.decode(),
+        *([unique] if unique else []),
+    ]
+    for longer in LONGER:
+        report = reported_by([*words, "-d", f"{math.ceil(seconds * longer) + 5}s", *tail], seconds * longer)
+        requests = report["requests"]
+        expected = range(requests * answer_bytes, (requests + connections) * answer_bytes + 1)
+        if any(report["errors"].values()) or report["bytes"] not in expected:
+            raise LoadFailed(f"wrk saw errors or answers of another length than {answer_bytes} bytes: {report}")
+        if requests:
+            return Load(requests, report["seconds"])
+    raise LoadFailed(f"wrk was answered nothing in {seconds * LONGER[-1]:.1f} s")
+
+
+def reported_by(words: Sequence[str], seconds: float) -> dict[str, Any]:
+    """wrk takes whole seconds; an interrupt ends it at any time with its report, `-d` is only the bound."""
     with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as wrk:
         while wrk.poll() is None and not catches_interrupts(wrk.pid):
             pause(POLL_S)
@@ -68,12 +100,8 @@ def kept_connections(address: Address, request: bytes, answer_bytes: int, second
     reports = [line for line in said.splitlines() if line.startswith("{")]
     if not reports:
         raise LoadFailed(f"wrk gave no report: {said.strip()}")
-    report = json.loads(reports[0])
-    requests = report["requests"]
-    expected = range(requests * answer_bytes, (requests + CONNECTIONS) * answer_bytes + 1)
-    if any(report["errors"].values()) or report["bytes"] not in expected or not requests:
-        raise LoadFailed(f"wrk saw errors or answers of another length than {answer_bytes} bytes: {reports[0]}")
-    return Load(requests, report["seconds"])
+    report: dict[str, Any] = json.loads(reports[0])
+    return report
 
 
 def catches_interrupts(pid: int) -> bool:
@@ -84,25 +112,61 @@ def catches_interrupts(pid: int) -> bool:
 
 
 def fresh_connections(
-    address: Address, request: bytes, answer_bytes: int, seconds: float, *, server_closes: bool
+    address: Address,
+    request: bytes,
+    answer_bytes: int,
+    seconds: float,
+    *,
+    server_closes: bool,
+    sources: Iterator[str] | None = None,
+    connections: int = CONNECTIONS,
 ) -> Load:
-    """One request per connection, CONNECTIONS at a time: all ask, then all are answered, then all are closed."""
+    """One request per connection, so many at a time: all ask, then all are answered, then all are closed."""
     refuse_foreign(address)
+    froms = sources or repeat("")
     started_s = stopwatch_s()
     asked = 0
     while (elapsed_s := stopwatch_s() - started_s) < seconds and asked < FRESH_MAX:
-        for line in [asking(address, request) for _ in range(CONNECTIONS)]:
+        for line in [asking(address, request, next(froms)) for _ in range(connections)]:
             with line:
                 got = drained(line) if server_closes else received(line, answer_bytes)
             if got != answer_bytes:
                 raise LoadFailed(f"an answer had {got} bytes instead of {answer_bytes}")
-        asked += CONNECTIONS
+        asked += connections
     return Load(asked, elapsed_s)
 
 
-def asking(address: Address, request: bytes) -> socket.socket:
-    line = socket.create_connection(address, ANSWER_TIMEOUT_S)
+def kept_from(address: Address, request: bytes, answer_bytes: int, seconds: float, sources: Sequence[str]) -> Load:
+    """A kept connection from each of the addresses, which wrk cannot do: all ask, then all are answered, and again."""
+    refuse_foreign(address)
+    with ExitStack() as stack:
+        lines = [stack.enter_context(connected(address, source)) for source in sources]
+        started_s = stopwatch_s()
+        asked = 0
+        while (elapsed_s := stopwatch_s() - started_s) < seconds:
+            for line in lines:
+                line.sendall(request)
+            for line in lines:
+                if (got := received(line, answer_bytes)) != answer_bytes:
+                    raise LoadFailed(f"an answer had {got} bytes instead of {answer_bytes}")
+            asked += len(lines)
+    return Load(asked, elapsed_s)
+
+
+def asking(address: Address, request: bytes, source: str = "") -> socket.socket:
+    line = connected(address, source)
     line.sendall(request)
+    return line
+
+
+def connected(address: Address, source: str = "") -> socket.socket:
+    if not source:
+        return socket.create_connection(address, ANSWER_TIMEOUT_S)
+    line = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+    line.settimeout(ANSWER_TIMEOUT_S)
+    line.setsockopt(socket.IPPROTO_IP, BIND_ADDRESS_NO_PORT, 1)
+    line.bind((source, 0))
+    line.connect(address)
     return line
 
 

@@ -1,11 +1,18 @@
 """The figures as a person reads them: medians with their spread, and ratios of what ran side by side."""
 
-from collections.abc import Iterable, Mapping, Sequence
+import math
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from statistics import median
 
-FIRST = "notbefore"
 NOTHING = "-"
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    title: str
+    head: Sequence[str]
+    rows: Sequence[Sequence[str]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,28 +36,27 @@ class Sample:
         return self.requests / self.seconds
 
 
-def report(samples: Sequence[Sample], cases: Mapping[str, str], servers: Sequence[str]) -> str:
-    peers = [server for server in servers if server != FIRST and FIRST in servers]
-    rounds = max(sample.round for sample in samples) + 1
-    blocks = [f"CPU microseconds per GET, median [min..max] of {rounds}; ratios are of the same round"]
-    head = ["case", *servers, *(f"{FIRST}/{peer}" for peer in peers)]
-    rows = [
-        [
-            case,
-            *(spread(cpu_us(of(samples, case, server)), 1) for server in servers),
-            *(spread(ratios(samples, case, peer), 2) for peer in peers),
-        ]
-        for case in cases
-    ]
-    blocks.append(aligned([head, *rows]))
-    blocks.append(
-        "\nrequests per second, median [min..max] (the server's share of its core; the rest: waiting, or other work)"
+def tables(
+    samples: Sequence[Sample],
+    cases: Sequence[str],
+    servers: Sequence[str],
+    first: str,
+    where: str = "the server's core",
+) -> list[Table]:
+    """Of cases put to the same servers: what they cost, by how much the first differs, how many there were."""
+    peers = [server for server in servers if server != first and first in servers]
+    count = max(sample.round for sample in samples) + 1
+    cost = [[case, *(spread(cpu_us(of(samples, case, server)), 1) for server in servers)] for case in cases]
+    beside = [[case, *(spread(ratios(samples, case, first, peer), 2) for peer in peers)] for case in cases]
+    rate = [[case, *(throughput(of(samples, case, server)) for server in servers)] for case in cases]
+    made = [Table(f"CPU microseconds per GET, median [min..max] of {count}", ("case", *servers), cost)]
+    if peers:
+        title = f"CPU per GET of {first}, divided by the other's of the same round"
+        made.append(Table(title, ("case", *(f"/ {peer}" for peer in peers)), beside))
+    title = (
+        f"Requests per second on {where} (the server's share of a core; the rest: waiting for the load, or other work)"
     )
-    rows = [[case, *(throughput(of(samples, case, server)) for server in servers)] for case in cases]
-    blocks.append(aligned([["case", *servers], *rows]))
-    blocks.append("\ncases")
-    blocks.append(aligned([[f"  {case}", meaning] for case, meaning in cases.items()]))
-    return "\n".join(blocks)
+    return [*made, Table(title, ("case", *servers), rate)]
 
 
 def of(samples: Iterable[Sample], case: str, server: str) -> list[Sample]:
@@ -61,9 +67,9 @@ def cpu_us(samples: Iterable[Sample]) -> list[float]:
     return [sample.cpu_us_per_request for sample in samples]
 
 
-def ratios(samples: Sequence[Sample], case: str, peer: str) -> list[float]:
+def ratios(samples: Sequence[Sample], case: str, first: str, peer: str) -> list[float]:
     """What a busy neighbour costs, it costs both halves of a pair."""
-    pairs = zip(cpu_us(of(samples, case, FIRST)), cpu_us(of(samples, case, peer)), strict=False)
+    pairs = zip(cpu_us(of(samples, case, first)), cpu_us(of(samples, case, peer)), strict=False)
     return [ours / theirs for ours, theirs in pairs if theirs]
 
 
@@ -79,6 +85,11 @@ def spread(figures: Sequence[float], digits: int) -> str:
         return NOTHING
     low, middle, high = (f"{figure:,.{digits}f}" for figure in (min(figures), median(figures), max(figures)))
     return f"{middle} [{low}..{high}]"
+
+
+def quantile(ordered: Sequence[float], share: float) -> float:
+    """Of figures in order: the one that this share of them does not exceed."""
+    return ordered[min(len(ordered) - 1, max(0, math.ceil(share * len(ordered)) - 1))]
 
 
 def aligned(rows: Sequence[Sequence[str]]) -> str:

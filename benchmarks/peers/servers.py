@@ -1,35 +1,40 @@
-"""The servers that are compared, each its own process on the server's core: notbefore, nginx, Go's net/http.
+"""The servers that are compared, each its own process on the server's core: notbefore, nginx, Go, and Python's others.
 
-Rule 1: notbefore runs as a user runs it (`serve --demo`), rate limit on, only high enough never to refuse; and once
-more with `--allow-faults` and no fault set, which must make no difference.
-Rule 2: the peers answer with notbefore's own document, type and tag: same work on the wire, less behind it.
-Rule 3: whoever starts a process waits for its end.
+Rule 1: notbefore runs as a user runs it, rate limit on, only high enough never to refuse, and metrics on. Once more
+with `--allow-faults` and no fault set, which must make no difference; once more with two workers.
+Rule 2: the peers check what the protocol demands and answer with notbefore's own document, type and tag: same work on
+the wire, less behind it. nginx stands there twice: with the checks, and bare.
 """
 
+import http.client
 import os
-import random
 import re
-import shutil
-import signal
-import socket
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
+from contextlib import closing, contextmanager, suppress
+from dataclasses import dataclass, replace
+from importlib.metadata import version as installed
 from pathlib import Path
 
 from measuring.answer import Answer
-from measuring.cpu import SERVER_CORE, on_core
-from measuring.load import Address, LoadFailed, pause
+from measuring.load import Address, LoadFailed, pause, stopwatch_s
+from peers.processes import READY_PAUSE_S, free_address, program, said_by, started, text_of, wait_for
 
-PORTS = range(10_000, 32_000)  # below the ports that outgoing connections take
 RATE_LIMIT_PER_S = 1_000_000
-READY_TRIES = 200
-READY_PAUSE_S = 0.05
-STOP_TIMEOUT_S = 20
-GO_SOURCE = Path(__file__).with_name("go") / "main.go"
+ENV = {
+    "NOTBEFORE_METADATA_RATE_LIMIT_PER_S": str(RATE_LIMIT_PER_S),
+    "NOTBEFORE_METADATA_LIMITS_CONNECTIONS_PER_VM_MAX": "1000",  # of one VM come as many as elsewhere of many
+}
+SLOW = 0.5  # the share of a sample's seconds for those that would only make the run long
+READY_WITHIN_S = 120.0
+HERE = Path(__file__).parent
+GO_SOURCE = HERE / "go" / "main.go"
 GO_ENV = {"GO111MODULE": "off", "GOPROXY": "off", "GOTOOLCHAIN": "local"}
+VERSIONS = ("2017-03-01", "2017-08-01", "2017-11-01", "2019-01-01", "2019-04-01", "2019-08-01", "2020-07-01")
+NGINX_CHECKS = """\
+if ($http_metadata != 'true') {{ return 400; }}
+      if ($is_version = 0) {{ return 400; }}"""
 NGINX_CONFIG = """\
 daemon off;
 worker_processes 1;
@@ -49,13 +54,20 @@ http {{
   types {{ }}
   default_type '{content_type}';
   add_header ETag '{tag}';
+  map $args $is_version {{ default 0; {versions} }}
   server {{
     listen 127.0.0.1:{port} backlog=2048;
-    location / {{ return 200 '{body}'; }}
+    location = /metadata/scheduledevents {{
+      {checks}
+      return 200 '{body}';
+    }}
   }}
   server {{
     listen 127.0.0.1:{not_modified_port} backlog=2048;
-    location / {{ return 304; }}
+    location = /metadata/scheduledevents {{
+      {checks}
+      return 304;
+    }}
   }}
 }}
 """
@@ -63,50 +75,79 @@ http {{
 
 @dataclass(frozen=True, slots=True)
 class Server:
-    """A server that answers: its process, and where it says 200 and 304."""
+    """A server that answers: its process, where it says 200 and 304, and where an operator asks it."""
 
     name: str
     version: str
     pid: int
     address: Address
     not_modified_address: Address
-
-
-def program(name: str) -> str | None:
-    """Debian keeps servers out of a user's path."""
-    return shutil.which(name, path=f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin")
+    state: Path | None = None
+    control: Address | None = None
+    keeps: bool = True  # a connection, for the next request
+    checks: bool = True  # header and version
+    share: float = 1.0
+    workers: int = 1  # each gets as many connections as a server without
 
 
 @contextmanager
 def notbefore(folder: Path, name: str = "notbefore", *more: str) -> Iterator[Server]:
-    address = free_address()
-    words = ["serve", "--demo", "--state", str(folder / f"{name}-state"), *more]
-    words += ["--metadata", text_of(address), "--control", text_of(free_address())]
-    env = {"NOTBEFORE_METADATA_RATE_LIMIT_PER_S": str(RATE_LIMIT_PER_S)}
-    log = folder / f"{name}.log"
-    with started([str(Path(sys.executable).with_name("notbefore")), *words], log, env) as pid:
-        wait_for(address, log)
-        version = said_by(sys.executable, "-c", "import notbefore; print(notbefore.__version__)")
-        yield Server(name, version, pid, address, address)
+    """With the demo's scope."""
+    with serving(folder, name, folder / f"{name}-state", "--demo", *more) as server:
+        yield server
 
 
 @contextmanager
-def nginx(folder: Path, reference: Answer) -> Iterator[Server]:
+def with_workers(folder: Path, name: str, workers: int, cores: set[int] | None = None) -> Iterator[Server]:
+    more = ("--demo", "--workers", str(workers))
+    with serving(folder, name, folder / f"{name}-state", *more, cores=cores) as server:
+        yield replace(server, workers=workers)
+
+
+@contextmanager
+def serving(
+    folder: Path, name: str, state: Path, *more: str, cores: set[int] | None = None, env: dict[str, str] | None = None
+) -> Iterator[Server]:
+    address, control = free_address(), free_address()
+    words = [str(Path(sys.executable).with_name("notbefore")), "serve", "--state", str(state), *more]
+    words += ["--metadata", text_of(address), "--control", text_of(control)]
+    log = folder / f"{name}.log"
+    with started(words, log, ENV | (env or {}), cores) as pid:
+        wait_until_ready(control, log)
+        yield Server(name, installed("notbefore"), pid, address, address, state, control)
+
+
+def wait_until_ready(control: Address, log: Path) -> None:
+    """A large store takes its time; until it is read the server says that it is not ready."""
+    until_s = stopwatch_s() + READY_WITHIN_S
+    while stopwatch_s() < until_s:
+        with suppress(OSError), closing(http.client.HTTPConnection(*control, timeout=READY_WITHIN_S)) as line:
+            line.request("GET", "/readyz")
+            if line.getresponse().status == 200:
+                return
+        pause(READY_PAUSE_S)
+    raise LoadFailed(f"a server never became ready, see {log.name}")
+
+
+@contextmanager
+def nginx(folder: Path, reference: Answer, name: str = "nginx", checks: str = NGINX_CHECKS) -> Iterator[Server]:
     address, not_modified = free_address(), free_address()
-    (folder / "nginx").mkdir()
+    (folder / name).mkdir()
     config = NGINX_CONFIG.format(
         port=address[1],
         not_modified_port=not_modified[1],
         body=in_quotes(reference.body.decode()),
         tag=in_quotes(reference.header("etag")),
         content_type=in_quotes(reference.header("content-type")),
+        versions=" ".join(f"'api-version={version}' 1;" for version in VERSIONS),
+        checks=checks.format(),
     )
-    (folder / "nginx.conf").write_text(config)
-    words = [str(program("nginx")), "-p", str(folder / "nginx"), "-c", str(folder / "nginx.conf"), "-e", "error.log"]
-    with started(words, folder / "nginx.log", {}) as pid:
-        wait_for(address, folder / "nginx.log")
+    (folder / f"{name}.conf").write_text(config)
+    words = [str(program("nginx")), "-p", str(folder / name), "-c", str(folder / f"{name}.conf"), "-e", "error.log"]
+    with started(words, folder / f"{name}.log", {}) as pid:
+        wait_for(address, folder / f"{name}.log")
         version = said_by(words[0], "-v").rpartition("/")[2]
-        yield Server("nginx", version, pid, address, not_modified)
+        yield Server(name, version, pid, address, not_modified, checks=bool(checks))
 
 
 @contextmanager
@@ -114,59 +155,27 @@ def go(folder: Path, reference: Answer) -> Iterator[Server]:
     address = free_address()
     binary = folder / "go-metadata"
     subprocess.run(["go", "build", "-o", str(binary), str(GO_SOURCE)], check=True, env={**os.environ, **GO_ENV})
-    words = [str(binary), "-listen", text_of(address), "-body", reference.body.decode()]
-    words += ["-etag", reference.header("etag"), "-content-type", reference.header("content-type")]
-    with started(words, folder / "go.log", {"GOMAXPROCS": "1"}) as pid:
+    with started([str(binary), *words_for(address, reference)], folder / "go.log", {"GOMAXPROCS": "1"}) as pid:
         wait_for(address, folder / "go.log")
         version = re.search(r"go(\d[\d.]*)", said_by("go", "version"))
         yield Server("go", version.group(1) if version else "?", pid, address, address)
 
 
 @contextmanager
-def started(words: list[str], log: Path, env: dict[str, str]) -> Iterator[int]:
-    """A process of ours on the server's core; told to stop at the end, and waited for."""
-    with log.open("w") as out, on_core(SERVER_CORE):
-        process = subprocess.Popen(words, stdout=out, stderr=out, env={**os.environ, **env})
-    try:
-        yield process.pid
-    finally:
-        process.send_signal(signal.SIGTERM)
-        try:
-            process.wait(STOP_TIMEOUT_S)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait()
+def python_peer(
+    folder: Path, reference: Answer, name: str, script: str, package: str, *, keeps: bool = True
+) -> Iterator[Server]:
+    address = free_address()
+    words = [sys.executable, str(HERE / script), *words_for(address, reference)]
+    with started(words, folder / f"{name}.log", {}) as pid:
+        wait_for(address, folder / f"{name}.log")
+        version = f"{package} {installed(package)}"
+        yield Server(name, version, pid, address, address, keeps=keeps, share=SLOW)
 
 
-def wait_for(address: Address, log: Path) -> None:
-    for _ in range(READY_TRIES):
-        try:
-            socket.create_connection(address, 1).close()
-        except OSError:
-            pause(READY_PAUSE_S)
-        else:
-            return
-    raise LoadFailed(f"a server did not start, see {log.name}")
-
-
-def free_address() -> Address:
-    for port in random.sample(PORTS, 100):
-        with socket.socket() as probe:
-            try:
-                probe.bind(("127.0.0.1", port))
-            except OSError:
-                continue
-            return "127.0.0.1", port
-    raise LoadFailed("no port is free")
-
-
-def text_of(address: Address) -> str:
-    return f"{address[0]}:{address[1]}"
-
-
-def said_by(*words: str) -> str:
-    ran = subprocess.run(words, capture_output=True, text=True, check=True)
-    return (ran.stdout or ran.stderr).strip()
+def words_for(address: Address, reference: Answer) -> list[str]:
+    words = ["--listen", text_of(address), "--body", reference.body.decode(), "--etag", reference.header("etag")]
+    return [*words, "--content-type", reference.header("content-type")]
 
 
 def in_quotes(text: str) -> str:

@@ -1,0 +1,152 @@
+"""How long a GET takes while changes are committed, beside the same server when nothing changes.
+
+Run: .venv/bin/python benchmarks/get_under_writes.py [--rounds 5] [--seconds 6] [--gets 2000] [--json FILE]
+
+Rule 1: one thread on the load's core sends GETs evenly, so many a second, on 16 kept connections of as many VMs; every
+second of it is the same, with and without changes, in turns.
+Rule 2: changes are whole lives of events: a restart ordered over the control API, the VM's approval, the end of the
+impact; three commits each, so that the server commits 200 a second. How many there really were is read from the store.
+Rule 3: the same once more with two workers, on the same core.
+Rule 4: figures are for people. Nothing is asserted about time.
+"""
+
+import argparse
+import sqlite3
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, closing, contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from measuring.cpu import LOAD_CORE, cpu_s, machine, on_core
+from measuring.fleet import address_of
+from measuring.load import LoadFailed, pause, stopwatch_s
+from measuring.paced import IMPACT_S, LINES, Paced
+from measuring.results import Results, take_json
+from measuring.table import Table, quantile, spread
+from peers.control import Operator
+from peers.servers import Server, serving
+
+from notbefore.stores.sqlite.connection import connect_existing
+
+SCOPES = 400
+COMMITS_PER_S = 200
+COMMITS_PER_LIFE = 3
+WARM_UP_S = 1.0
+KINDS = {"one process": (), "two workers": ("--workers", "2")}
+SHARES = (("p50", 0.5), ("p99", 0.99), ("the longest", 1.0))
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """One turn of one server; times in milliseconds."""
+
+    server: str
+    round: int
+    is_idle: bool
+    gets: int
+    commits_per_s: float
+    cpu_percent: float
+    times_ms: tuple[float, ...]
+
+
+def main(words: Sequence[str]) -> int:
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--rounds", type=int, default=5, choices=range(1, 101), metavar="N")
+    parser.add_argument("--seconds", type=float, default=6.0, metavar="S", help="of each turn, 0.5 to 60")
+    parser.add_argument("--gets", type=int, default=2000, choices=range(100, 10_001), metavar="N", help="a second")
+    take_json(parser)
+    wanted = parser.parse_args(words)
+    if not 0.5 <= wanted.seconds <= 60:
+        parser.error("--seconds is 0.5 to 60")
+    try:
+        with on_core(LOAD_CORE), ExitStack() as stack:
+            samples = list(measured(wanted, stack))
+    except (LoadFailed, OSError, subprocess.SubprocessError, sqlite3.Error) as failed:
+        print(f"get_under_writes: {failed}", file=sys.stderr)
+        return 1
+    results(samples, wanted.gets).tell(wanted.json)
+    return 0
+
+
+def measured(wanted: argparse.Namespace, stack: ExitStack) -> Iterator[Sample]:
+    asked = [(name, *stack.enter_context(asking(more))) for name, more in KINDS.items()]
+    for _, _, paced in asked:
+        paced.run(min(WARM_UP_S, wanted.seconds), wanted.gets, COMMITS_PER_S / COMMITS_PER_LIFE)
+    pause(2 * IMPACT_S)
+    for turn in range(wanted.rounds):
+        halves = (True, False) if turn % 2 else (False, True)
+        taken = [one_turn(*one, turn, wanted, is_idle=is_idle) for one in asked for is_idle in halves]
+        told = ", ".join(
+            f"{one.server} {'idle' if one.is_idle else 'busy'} {quantile(one.times_ms, 0.99):.2f}" for one in taken
+        )
+        print(f"round {turn + 1}/{wanted.rounds}: p99 ms: {told}", flush=True)
+        yield from taken
+
+
+@contextmanager
+def asking(more: Sequence[str]) -> Iterator[tuple[Server, Paced]]:
+    with ExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="notbefore-bench-")))
+        server = stack.enter_context(serving(folder, "notbefore", folder / "state", *more))
+        operator = Operator(server)
+        stack.callback(operator.close)
+        vms = [(f"scope-{place}", f"vm-{place}", address_of(place)) for place in range(SCOPES + LINES)]
+        for scope, vm, address in vms:
+            operator.declare(scope, {vm: address})
+        askers = [address for _, _, address in vms[SCOPES:]]
+        assert server.control is not None
+        yield server, Paced(server.address, server.control, operator.token, askers, vms[:SCOPES])
+
+
+def one_turn(
+    name: str, server: Server, paced: Paced, turn: int, wanted: argparse.Namespace, *, is_idle: bool
+) -> Sample:
+    revision, cpu_before_s, began_s = revision_of(server), cpu_s(server.pid), stopwatch_s()
+    paced.run(wanted.seconds, wanted.gets, 0 if is_idle else COMMITS_PER_S / COMMITS_PER_LIFE)
+    seconds = stopwatch_s() - began_s
+    busy_percent = (cpu_s(server.pid) - cpu_before_s) / seconds * 100
+    commits_per_s = (revision_of(server) - revision) / seconds
+    if not is_idle:
+        pause(2 * IMPACT_S)  # what was begun ends before the next turn
+    times_ms = tuple(round(one * 1000, 3) for one in sorted(paced.times_s))
+    return Sample(name, turn, is_idle, len(times_ms), commits_per_s, busy_percent, times_ms)
+
+
+def revision_of(server: Server) -> int:
+    """Every commit has its number."""
+    assert server.state is not None
+    with closing(connect_existing(server.state / "notbefore.db")) as connection:
+        revision: int = connection.execute("SELECT revision FROM revision_counter").fetchone()[0]
+    return revision
+
+
+def results(samples: Sequence[Sample], gets: int) -> Results:
+    tables = []
+    for name in KINDS:
+        own = [one for one in samples if one.server == name]
+        idle, busy = ([one for one in own if one.is_idle is is_idle] for is_idle in (True, False))
+        rows = [
+            (
+                f"{share_name}, ms",
+                *(spread([quantile(one.times_ms, share) for one in half], 2) for half in (idle, busy)),
+                spread(ratios(idle, busy, share), 2),
+            )
+            for share_name, share in SHARES
+        ]
+        rows += [("commits a second", *(spread([one.commits_per_s for one in half], 0) for half in (idle, busy)), "")]
+        rows += [("CPU, % of a core", *(spread([one.cpu_percent for one in half], 0) for half in (idle, busy)), "")]
+        title = f"{gets:,} GETs a second, {name}: median [min..max] of the rounds"
+        tables.append(Table(title, ("", "idle", "under changes", "ratio of one round"), rows))
+    return Results("get_under_writes", machine(), tables, [asdict(one) for one in samples])
+
+
+def ratios(idle: Sequence[Sample], busy: Sequence[Sample], share: float) -> list[float]:
+    pairs = zip(idle, busy, strict=True)
+    return [quantile(two.times_ms, share) / quantile(one.times_ms, share) for one, two in pairs]
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
