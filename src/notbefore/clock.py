@@ -1,7 +1,8 @@
 """The one place that reads a clock.
 
 Rule 1: `now()` is the domain's time, both hands of it (SPEC §4); `steady_s` and `rest` are real time always.
-Rule 2: the system clock looks again at least every second, because a wall clock can be stepped under a sleeper.
+Rule 2: the system clock looks every second whether the wall was stepped under its sleepers, or the machine slept: then
+all of them look again. It does so once for all: thousands may wait for the ends of their impacts.
 Rule 3: the emulator's clock is moved by hand, or runs at a rate; either way from due time to due time, and lets
 everything settle at each. It stands while anything is being done, and never passes what is due.
 Rule 4: it shows no time that is not kept already, so that a crash does not turn it back.
@@ -26,6 +27,7 @@ from notbefore.ports import Signal
 from notbefore.tasks import AsyncioTasks
 
 LOOK_AGAIN_S = 1.0
+STEP_MS = 20
 # A day in a second.
 RATE_MAX = 86_400.0
 # How far ahead of itself a running clock is kept: what a crash may cost, in real time.
@@ -56,6 +58,10 @@ class SystemClock(RealTime):
     def __init__(self) -> None:
         # Without a boot id of the machine every start counts as another boot: then the wall clock decides.
         self._boot_id = _BOOT_ID.read_text().strip() if _BOOT_ID.exists() else str(uuid.uuid4())
+        # Those who wait for longer than until the next look.
+        self._sleepers: set[Signal] = set()
+        self._offset_ms = 0
+        self._is_looking = False
 
     def now(self) -> Moment:
         boot_ns = time.clock_gettime_ns(time.CLOCK_BOOTTIME)
@@ -69,7 +75,33 @@ class SystemClock(RealTime):
             await signal.rung(LOOK_AGAIN_S)
             return
         left_s = (until_ms - self.now().wall_ms) / SECOND_MS
-        await signal.rung(min(max(left_s, 0.0), LOOK_AGAIN_S))
+        if left_s <= LOOK_AGAIN_S:
+            await signal.rung(max(left_s, 0.0))
+            return
+        self._sleepers.add(signal)
+        self._look_out()
+        try:
+            await signal.rung(left_s)
+        finally:
+            self._sleepers.discard(signal)
+
+    def _look_out(self) -> None:
+        if not self._is_looking:
+            self._is_looking = True
+            self._offset_ms = self._wall_offset_ms()
+            asyncio.get_running_loop().call_later(LOOK_AGAIN_S, self._look)
+
+    def _look(self) -> None:
+        """Alarms are set on the loop's own time: whoever slept by that is told when the wall has moved otherwise."""
+        self._is_looking = False
+        if abs(self._wall_offset_ms() - self._offset_ms) > STEP_MS:
+            for sleeper in self._sleepers:
+                sleeper.ring()
+        if self._sleepers:
+            self._look_out()
+
+    def _wall_offset_ms(self) -> int:
+        return self.now().wall_ms - time.monotonic_ns() // 1_000_000
 
 
 @dataclass(frozen=True, slots=True)

@@ -40,12 +40,20 @@ class QuietHandler(logging.StreamHandler[Any]):
 class TextFormatter(logging.Formatter):
     def __init__(self) -> None:
         super().__init__("%(asctime)s %(levelname)-7s %(message)s")
+        self._second = -1
+        self._second_text = ""
+
+    def formatTime(self, record: logging.LogRecord, datefmt: str | None = None) -> str:  # noqa: N802  logging's name
+        """A second is written out once: under load thousands of lines share it."""
+        second = int(record.created)
+        if second != self._second:
+            self._second, self._second_text = second, super().formatTime(record, datefmt or "%Y-%m-%d %H:%M:%S")
+        return f"{self._second_text},{int(record.msecs):03d}"
 
     def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802  logging's name for it
         """The line before any traceback: the sentence, kept to one line, and the fields."""
-        record.message = on_one_line(record.message)
+        line = f"{record.asctime} {record.levelname:<7} {on_one_line(record.message)}"
         fields = " ".join(f"{key}={text_of(value)}" for key, value in fields_of(record).items())
-        line = super().formatMessage(record)
         return f"{line}  {fields}" if fields else line
 
 
@@ -64,13 +72,14 @@ class JsonFormatter(logging.Formatter):
 
 
 def fields_of(record: logging.LogRecord) -> Mapping[str, object]:
-    return {name: value for name, value in vars(record).items() if name not in NOT_FIELDS}
+    given = vars(record)
+    return {name: given[name] for name in given if name not in NOT_FIELDS}
 
 
 def text_of(value: object) -> str:
     """Quoted when it would not read as one word."""
     text = str(value)
-    plain = text.isprintable() and text and not any(mark in text for mark in ' "=')
+    plain = text.isprintable() and text and " " not in text and '"' not in text and "=" not in text
     return text if plain else json.dumps(text, ensure_ascii=False)
 
 

@@ -160,6 +160,14 @@ def test_a_start_by_the_clock_is_claimed_in_the_same_commit_by_the_node_whose_cl
     refused(StaleAttempt, scope, claim(REBOOT, "vm-a", node="node-2"))
 
 
+def test_a_start_by_approval_is_claimed_in_the_same_commit_by_the_node_that_was_told():
+    """S6: an approval that starts the event is one commit, not two; a claim of another comes too late."""
+    scope = after(scope_with(reboot_of("vm-a")), approve(EVENT, by="vm-a", node="node-1"))
+
+    assert [(p.attempt_id, p.claimed_by) for p in scope.pending] == [(f"{EVENT}/vm-a#1", "node-1")]
+    refused(StaleAttempt, scope, claim(REBOOT, "vm-a", node="node-2"))
+
+
 def test_a_start_claims_no_vm_whose_earlier_impact_is_still_to_come():
     """Per VM in order: an attempt begins when it is claimed, and this one cannot begin yet."""
     waits = reboot_of("vm-a", "vm-b", event_id="LATER")

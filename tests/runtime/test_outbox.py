@@ -25,6 +25,19 @@ async def test_an_impact_is_carried_out_once_and_the_event_is_gone(tmp_path):
         assert [outcome.evidence for outcome in last.event.outcomes] == [f"noted {event_id}/{vm}#1" for vm in "ab"]
 
 
+async def test_an_approval_and_the_end_of_its_impact_are_two_commits(tmp_path):
+    """DESIGN §3: each commit is an fsync; whoever is approved is carried out by the node that was told, claimed with it."""
+    async with running_node(tmp_path) as node:
+        await node.declare("a")
+        event_id = await node.operate("a", "restart")
+        before = node.node.snapshot.view("s").version
+        await node.approve(event_id, "a")
+        await node.gone(event_id)
+
+        assert node.node.snapshot.view("s").version == before + 2
+        assert node.executor.attempts == [f"{event_id}/a#1"]
+
+
 async def test_impacts_on_one_vm_wait_for_each_other_and_other_vms_do_not(tmp_path):
     """Issue: outbox … per-VM order."""
     executor = NotingExecutor()

@@ -124,7 +124,7 @@ _DONE: Json = {
     "incarnation": 4,
 }
 RECORD: Json = {
-    "revision": 5,
+    "revision": 4,
     "at": _OVER,
     "scope": "shop",
     "incarnation": 4,

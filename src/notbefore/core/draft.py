@@ -12,7 +12,7 @@ from notbefore.core.history import Change, Declaration, HistoryRecord
 from notbefore.core.kinds import ENDED, Status
 from notbefore.core.lifecycle import Happening, status_after
 from notbefore.core.model import Actor, Event, Recovery, Scope, TakenRequest, Vm, name_key
-from notbefore.core.requests import Request, Tick
+from notbefore.core.requests import Request
 from notbefore.core.times import SECOND_MS, Moment
 from notbefore.core.visibility import picture
 
@@ -73,7 +73,7 @@ class Draft:
 
     def _pending(self, impact: StartImpact) -> PendingEffect:
         """Claimed at once by the node whose turn this is, unless the VM has an earlier impact still to come."""
-        node = self.request.node if isinstance(self.request, Tick) else ""
+        node = self.request.node
         earlier = any(name_key(other.effect.vm) == name_key(impact.vm) for other in self.scope.pending)
         pending = PendingEffect(impact, since_ms=self.now.wall_ms)
         return replace(pending, attempt=1, claimed_by=node) if node and not earlier else pending

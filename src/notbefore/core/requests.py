@@ -17,9 +17,14 @@ from notbefore.core.scope_settings import ScopeSettings
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Request:
+    """`node`: whose turn it is. It carries out what starts in it, so that a start and its claim are one commit; empty
+    leaves that to a ClaimEffect.
+    """
+
     scope: str
     request_id: str
     by: Actor
+    node: str = ""
 
     def nth_event_id(self, n: int) -> str:
         """GUIDs are upper case, as the real service shows them [real]."""
@@ -133,13 +138,9 @@ class CompleteEvent(Request):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tick(Request):
-    """Time has passed: start what is due, let the next update domain have its turn.
-
-    `node`: who carries out what starts, so that a start and its claim are one commit; empty leaves it to a ClaimEffect.
-    """
+    """Time has passed: start what is due, let the next update domain have its turn."""
 
     by: Actor = THE_CLOCK
-    node: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -155,7 +156,6 @@ class ClaimEffect(Request):
 
     event_id: str
     vm: str
-    node: str
     seen_attempt: int
 
 

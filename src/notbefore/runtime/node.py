@@ -32,7 +32,7 @@ class Node:
         self.snapshot = Snapshot(store, clock)
         self.snapshot.subscribe(asked.forget_saved)
         self.witness = Witness(self.snapshot, clock)
-        self.turns = Turns(store, self.witness, tasks, self.snapshot, asked)
+        self.turns = Turns(name, store, self.witness, tasks, self.snapshot, asked)
         self.hearing = Hearing(self.turns, self.snapshot, asked, clock, tasks, ids)
         self.asked = asked
         self.hosts = Hosts(store, self.snapshot, clock, ids)
@@ -40,7 +40,7 @@ class Node:
         self.operations = Operations(operations, self.turns, self.snapshot, self.witness, store, clock, tasks)
         rollouts = Book(ROLLOUT, store, encodings.rollouts, clock, tasks, ids)
         self.rollouts = Rollouts(rollouts, self.operations, self.snapshot, self.witness, clock, tasks)
-        self._timer = Timer(name, self.turns, self.snapshot, self.witness, clock, tasks, ids)
+        self._timer = Timer(self.turns, self.snapshot, self.witness, clock, tasks, ids)
         self._outbox = Outbox(name, self.turns, self.snapshot, store, executor, clock, tasks, ids)
 
     def impacts_in_hand(self) -> int:

@@ -145,7 +145,6 @@ class Outbox:
             by=self._by,
             event_id=pending.effect.event_id,
             vm=pending.effect.vm,
-            node=self._node,
             seen_attempt=pending.attempt,
         )
         taken = await self._turns.take(claim)

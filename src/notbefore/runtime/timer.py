@@ -24,9 +24,8 @@ log = logging.getLogger("notbefore.timer")
 
 class Timer:
     def __init__(
-        self, node: str, turns: Turns, snapshot: Snapshot, witness: Witness, clock: Clock, tasks: Tasks, ids: Ids
+        self, turns: Turns, snapshot: Snapshot, witness: Witness, clock: Clock, tasks: Tasks, ids: Ids
     ) -> None:
-        self._node = node
         self._turns = turns
         self._snapshot = snapshot
         self._witness = witness
@@ -56,7 +55,7 @@ class Timer:
         if view is None:
             return
         try:
-            taken = await self._turns.take(Tick(scope=view.scope.name, request_id=self._ids(), node=self._node))
+            taken = await self._turns.take(Tick(scope=view.scope.name, request_id=self._ids()))
             self.arm(taken.scope)
         except UnknownScope:
             return

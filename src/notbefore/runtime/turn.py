@@ -9,7 +9,7 @@ Rule 4: turns of one scope take place one after the other in this process; betwe
 """
 
 import logging
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from zlib import crc32
 
 from notbefore.core.decide import decide
@@ -38,7 +38,10 @@ class Taken:
 
 
 class Turns:
-    def __init__(self, store: Store, witness: Witness, tasks: Tasks, snapshot: Snapshot, asked: Asked) -> None:
+    def __init__(
+        self, node: str, store: Store, witness: Witness, tasks: Tasks, snapshot: Snapshot, asked: Asked
+    ) -> None:
+        self._node = node
         self._store = store
         self._witness = witness
         self._snapshot = snapshot
@@ -46,6 +49,7 @@ class Turns:
         self._lanes = [tasks.lock() for _ in range(LANES)]
 
     async def take(self, request: Request) -> Taken:
+        request = replace(request, node=self._node)
         async with self._lanes[crc32(name_key(request.scope).encode()) % LANES]:
             if taken := await self._taken_on_known(request):
                 return taken
