@@ -146,7 +146,7 @@ RECORD: Json = {
 }
 CLOCK: Json = {"kind": "manual", "now": _NOTICED, "rate": 1, "paused": True, "next_due": _DUE}
 TURNED_CLOCK: Json = {**CLOCK, "now": _OVER, "next_due": None, "happened": [RECORD]}
-HISTORY: Json = {"history": [RECORD], "next": 5, "more": True, "retired_through": 0}
+HISTORY: Json = {"history": [RECORD], "next": 4, "more": True, "retired_through": 0}
 
 _FREEZE: Json = {
     **EVENT,
