@@ -1,9 +1,9 @@
 """How long a GET takes while changes are committed, beside the same server when nothing changes.
 
-Run: .venv/bin/python benchmarks/get_under_writes.py [--rounds 5] [--seconds 6] [--gets 2000] [--json FILE]
+Run: .venv/bin/python benchmarks/get_under_writes.py [--rounds 5] [--seconds 3] [--json FILE]
 
-Rule 1: one thread on the load's core sends GETs evenly, so many a second, on 16 kept connections of as many VMs; every
-second of it is the same, with and without changes, in turns.
+Rule 1: one thread on the load's core sends GETs on 16 kept connections of as many VMs: 2,000 a second, evenly, or one
+after the other on each. It does the same with and without changes, in turns.
 Rule 2: changes are whole lives of events: a restart ordered over the control API, the VM's approval, the end of the
 impact; three commits each, so that the server commits 200 a second. How many there really were is read from the store.
 Rule 3: the same once more with two workers, on the same core.
@@ -11,6 +11,7 @@ Rule 4: figures are for people. Nothing is asserted about time.
 """
 
 import argparse
+import math
 import sqlite3
 import subprocess
 import sys
@@ -18,6 +19,7 @@ import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import asdict, dataclass
+from itertools import product
 from pathlib import Path
 
 from measuring.cpu import LOAD_CORE, cpu_s, machine, on_core
@@ -36,6 +38,7 @@ COMMITS_PER_S = 200
 COMMITS_PER_LIFE = 3
 WARM_UP_S = 1.0
 KINDS = {"one process": (), "two workers": ("--workers", "2")}
+LOADS = {"2,000 GETs a second": 2000.0, f"{LINES} GETs at a time": math.inf}
 SHARES = (("p50", 0.5), ("p99", 0.99), ("the longest", 1.0))
 
 
@@ -44,6 +47,7 @@ class Sample:
     """One turn of one server; times in milliseconds."""
 
     server: str
+    load: str
     round: int
     is_idle: bool
     gets: int
@@ -55,35 +59,35 @@ class Sample:
 def main(words: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--rounds", type=int, default=5, choices=range(1, 101), metavar="N")
-    parser.add_argument("--seconds", type=float, default=6.0, metavar="S", help="of each turn, 0.5 to 60")
-    parser.add_argument("--gets", type=int, default=2000, choices=range(100, 10_001), metavar="N", help="a second")
+    parser.add_argument("--seconds", type=float, default=3.0, metavar="S", help="of each turn, 0.1 to 60")
     take_json(parser)
     wanted = parser.parse_args(words)
-    if not 0.5 <= wanted.seconds <= 60:
-        parser.error("--seconds is 0.5 to 60")
+    if not 0.1 <= wanted.seconds <= 60:
+        parser.error("--seconds is 0.1 to 60")
     try:
         with on_core(LOAD_CORE), ExitStack() as stack:
             samples = list(measured(wanted, stack))
     except (LoadFailed, OSError, subprocess.SubprocessError, sqlite3.Error) as failed:
         print(f"get_under_writes: {failed}", file=sys.stderr)
         return 1
-    results(samples, wanted.gets).tell(wanted.json)
+    results(samples).tell(wanted.json)
     return 0
 
 
 def measured(wanted: argparse.Namespace, stack: ExitStack) -> Iterator[Sample]:
     asked = [(name, *stack.enter_context(asking(more))) for name, more in KINDS.items()]
     for _, _, paced in asked:
-        paced.run(min(WARM_UP_S, wanted.seconds), wanted.gets, COMMITS_PER_S / COMMITS_PER_LIFE)
+        paced.run(min(WARM_UP_S, wanted.seconds), LOADS["2,000 GETs a second"], COMMITS_PER_S / COMMITS_PER_LIFE)
     pause(2 * IMPACT_S)
     for turn in range(wanted.rounds):
         halves = (True, False) if turn % 2 else (False, True)
-        taken = [one_turn(*one, turn, wanted, is_idle=is_idle) for one in asked for is_idle in halves]
-        told = ", ".join(
-            f"{one.server} {'idle' if one.is_idle else 'busy'} {quantile(one.times_ms, 0.99):.2f}" for one in taken
-        )
-        print(f"round {turn + 1}/{wanted.rounds}: p99 ms: {told}", flush=True)
-        yield from taken
+        for load in LOADS:
+            taken = [one_turn(*one, load, turn, wanted.seconds, is_idle=is_idle) for one in asked for is_idle in halves]
+            told = ", ".join(
+                f"{one.server} {'idle' if one.is_idle else 'busy'} {quantile(one.times_ms, 0.99):.2f}" for one in taken
+            )
+            print(f"round {turn + 1}/{wanted.rounds}, {load}: p99 ms: {told}", flush=True)
+            yield from taken
 
 
 @contextmanager
@@ -101,18 +105,16 @@ def asking(more: Sequence[str]) -> Iterator[tuple[Server, Paced]]:
         yield server, Paced(server.address, server.control, operator.token, askers, vms[:SCOPES])
 
 
-def one_turn(
-    name: str, server: Server, paced: Paced, turn: int, wanted: argparse.Namespace, *, is_idle: bool
-) -> Sample:
+def one_turn(name: str, server: Server, paced: Paced, load: str, turn: int, seconds: float, *, is_idle: bool) -> Sample:
     revision, cpu_before_s, began_s = revision_of(server), cpu_s(server.pid), stopwatch_s()
-    paced.run(wanted.seconds, wanted.gets, 0 if is_idle else COMMITS_PER_S / COMMITS_PER_LIFE)
-    seconds = stopwatch_s() - began_s
-    busy_percent = (cpu_s(server.pid) - cpu_before_s) / seconds * 100
-    commits_per_s = (revision_of(server) - revision) / seconds
+    paced.run(seconds, LOADS[load], 0 if is_idle else COMMITS_PER_S / COMMITS_PER_LIFE)
+    passed_s = stopwatch_s() - began_s
+    busy_percent = (cpu_s(server.pid) - cpu_before_s) / passed_s * 100
+    commits_per_s = (revision_of(server) - revision) / passed_s
     if not is_idle:
         pause(2 * IMPACT_S)  # what was begun ends before the next turn
     times_ms = tuple(round(one * 1000, 3) for one in sorted(paced.times_s))
-    return Sample(name, turn, is_idle, len(times_ms), commits_per_s, busy_percent, times_ms)
+    return Sample(name, load, turn, is_idle, len(times_ms), commits_per_s, busy_percent, times_ms)
 
 
 def revision_of(server: Server) -> int:
@@ -123,10 +125,10 @@ def revision_of(server: Server) -> int:
     return revision
 
 
-def results(samples: Sequence[Sample], gets: int) -> Results:
+def results(samples: Sequence[Sample]) -> Results:
     tables = []
-    for name in KINDS:
-        own = [one for one in samples if one.server == name]
+    for name, load in product(KINDS, LOADS):
+        own = [one for one in samples if (one.server, one.load) == (name, load)]
         idle, busy = ([one for one in own if one.is_idle is is_idle] for is_idle in (True, False))
         rows = [
             (
@@ -137,8 +139,9 @@ def results(samples: Sequence[Sample], gets: int) -> Results:
             for share_name, share in SHARES
         ]
         rows += [("commits a second", *(spread([one.commits_per_s for one in half], 0) for half in (idle, busy)), "")]
+        rows += [("GETs", *(spread([one.gets for one in half], 0) for half in (idle, busy)), "")]
         rows += [("CPU, % of a core", *(spread([one.cpu_percent for one in half], 0) for half in (idle, busy)), "")]
-        title = f"{gets:,} GETs a second, {name}: median [min..max] of the rounds"
+        title = f"{load}, {name}: median [min..max] of the rounds"
         tables.append(Table(title, ("", "idle", "under changes", "ratio of one round"), rows))
     return Results("get_under_writes", machine(), tables, [asdict(one) for one in samples])
 

@@ -91,11 +91,11 @@ def fleet(found: Found, vms: int, name: str) -> list[float]:
     return [figure for one in told for figure in made(one if isinstance(one, list) else [one])]
 
 
-def latencies_under_writes(found: Found, server: str) -> dict[str, list[float]]:
+def latencies_under_writes(found: Found, server: str, load: str) -> dict[str, list[float]]:
     """Milliseconds of a GET by what the figure is called, one of each round."""
     shares = {"p50": 0.5, "p99": 0.99, "max": 1.0}
     halves = {
-        when: samples_of(found, "get_under_writes", server=server, is_idle=when == "idle")
+        when: samples_of(found, "get_under_writes", server=server, load=load, is_idle=when == "idle")
         for when in ("idle", "under changes")
     }
     return {
@@ -106,8 +106,13 @@ def latencies_under_writes(found: Found, server: str) -> dict[str, list[float]]:
     }
 
 
-def p99_under_writes(found: Found, server: str) -> list[float]:
-    times = latencies_under_writes(found, server)
+def under_writes(found: Found) -> list[tuple[str, str]]:
+    """The servers that were asked, and how."""
+    return list(dict.fromkeys((one["server"], one["load"]) for one in samples_of(found, "get_under_writes")))
+
+
+def p99_under_writes(found: Found, server: str, load: str) -> list[float]:
+    times = latencies_under_writes(found, server, load)
     pairs = zip(times.get("p99, idle", ()), times.get("p99, under changes", ()), strict=True)
     return [busy / idle for idle, busy in pairs]
 

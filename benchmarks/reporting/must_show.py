@@ -68,9 +68,10 @@ def sizes(found: Found) -> Iterator[Line]:
     for case in ("keep-alive", "close", "fresh"):
         ratios = figures.fleet_ratios(found, f"spread-{case}", MILLION)
         yield Line(f"CPU per GET with 1,000,000 VMs, {case}: of that with one", ratios, 1.2)
-    for server in ("one process", "two workers"):
-        ratios = figures.p99_under_writes(found, server)
-        yield Line(f"GET p99 while 200 changes/s are committed, {server}: of idle's", ratios, 2.0)
+    for server, load in figures.under_writes(found) or [("", "")]:
+        ratios = figures.p99_under_writes(found, server, load)
+        how = f", {server}, {load}" if server else ""
+        yield Line(f"GET p99 while 200 changes/s are committed{how}: of idle's", ratios, 2.0)
     fleet = figures.fleet
     yield Line("memory of 1,000,000 VMs in 50,000 scopes", fleet(found, MILLION, "rss"), 1024, unit=" MiB", digits=0)
     yield Line("their start, to serving", fleet(found, MILLION, "start"), 20, unit=" s", digits=1)

@@ -61,9 +61,9 @@ SCRIPTS = (
     Script(
         "get_under_writes",
         "GETs while changes are committed",
-        "--rounds 5 --seconds 3",
-        "--rounds 1 --seconds 0.5",
-        110,
+        "--rounds 5 --seconds 2.5",
+        "--rounds 1 --seconds 0.2",
+        170,
         8,
     ),
     Script(

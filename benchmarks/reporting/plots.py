@@ -110,13 +110,13 @@ def growth(found: Found) -> Figure | None:
 
 
 def under_writes(found: Found) -> Figure | None:
-    servers = list(dict.fromkeys(one["server"] for one in figures.samples_of(found, "get_under_writes")))
-    if not servers:
+    asked = figures.under_writes(found)
+    if not asked:
         return None
-    figure, grid = plt.subplots(len(servers), 1, figsize=(8, 1 + 2.4 * len(servers)), squeeze=False)
-    for axes, server in zip(grid.flat, servers, strict=True):
-        bars(axes, figures.latencies_under_writes(found, server), "ms", 2)
-        axes.set_title(server, loc="left", fontsize=9)
+    figure, grid = plt.subplots(len(asked), 1, figsize=(8, 1 + 2.2 * len(asked)), squeeze=False)
+    for axes, (server, load) in zip(grid.flat, asked, strict=True):
+        bars(axes, figures.latencies_under_writes(found, server, load), "ms", 2)
+        axes.set_title(f"{server}, {load}", loc="left", fontsize=9)
     return figure
 
 

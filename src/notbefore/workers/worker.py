@@ -1,6 +1,6 @@
 """One living worker, as its parent sees it: what it is told, what it says.
 
-Rule 1: one look at a time; what changes meanwhile is the next look.
+Rule 1: one look at a time, each at a later step than the one before: what was seen is not looked at again.
 Rule 2: a worker that says what does not belong there is cut off. Its parent goes on.
 """
 
@@ -69,7 +69,7 @@ class Worker:
         self.line.send(frame)
 
     def want_report(self) -> None:
-        """With its next look."""
+        """With its next look; whoever wants it takes a step, so that there is one."""
         self._report_wanted = True
 
     def look(self, number: int) -> None:
@@ -108,7 +108,7 @@ class Worker:
             raise Breach("it saw what it was not told to look at")
         self._looks_at = None
         self._team.steps.saw(self, number)
-        if self._newest > number or self._report_wanted:
+        if self._newest > number:
             self._look()
 
     def _begin(self, errand: Approve | Enable) -> None:
