@@ -122,8 +122,14 @@ class Balanced:
             return ""
 
     def status(self, server):
+        return self._shown(server, "status")
+
+    def sessions(self, server):
+        return int(self._shown(server, "scur"))
+
+    def _shown(self, server, column):
         rows = [line.split(",") for line in self.said("show stat -1 4 -1").splitlines() if "," in line]
-        return next(row[rows[0].index("status")] for row in rows if row[1] == server)
+        return next(row[rows[0].index(column)] for row in rows if row[1] == server)
 
     def get(self, path="/"):
         """One request on a connection of its own; the name of the backend that answered."""

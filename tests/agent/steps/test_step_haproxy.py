@@ -7,6 +7,8 @@ import pytest
 from balanced import Load, balanced_by_haproxy
 from step_runs import Aside, made, run, until
 
+from notbefore.agent.steps.haproxy import HaproxyStep
+from notbefore.agent.steps.haproxy_socket import RuntimeSocket
 from notbefore.agent.steps.step import Phase
 
 pytestmark = pytest.mark.part("haproxy")
@@ -96,6 +98,39 @@ def test_a_drain_that_is_lost_meanwhile_is_no_success(balanced):
     assert answered() == (200, "two")
     assert not result.ok
     assert "web/two is drained no longer" in result.sentence
+
+
+class Meddled(RuntimeSocket):
+    """Somebody else acts between the two questions of the first look at a drain; the run is cut off after that look."""
+
+    def __init__(self, address, meddle, cut_off):
+        super().__init__(address)
+        self._acts = [meddle, cut_off.set]
+        self._is_drained = False
+
+    def ask(self, command, until):
+        said = super().ask(command, until)
+        if self._is_drained and self._acts:
+            self._acts.pop(0)()
+        self._is_drained = self._is_drained or command.endswith("state drain")
+        return said
+
+
+def test_a_drain_that_is_lost_between_two_questions_is_no_success(balanced):
+    """Its last session ends after the drain was lost: whoever saw the drain before and the sessions after is wrong."""
+    answered, cut_off = held_at(balanced, "two"), threading.Event()
+
+    def lose_it():
+        balanced.said("set server web/two state ready")
+        balanced.two.let_go.set()
+        assert answered() == (200, "two")
+        until(lambda: balanced.sessions("two") == 0)
+
+    runtime = Meddled(balanced.socket, lose_it, cut_off)
+    result = run(HaproxyStep(runtime, ("web/two",), wait_sessions=True, wait_up=True), cut_off=cut_off)
+
+    assert not result.ok
+    assert result.sentence == "web/two is drained no longer when it was cut off"
 
 
 def test_a_drain_is_cut_off_while_it_waits(balanced):

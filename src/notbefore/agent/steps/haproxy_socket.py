@@ -66,10 +66,12 @@ class RuntimeSocket:
 
     def servers(self, until: Until) -> dict[str, Server]:
         """All of them, by `backend/server`."""
-        admin = dict(admin_states(self.ask("show servers state", until)))
+        # Sessions first: who is still drained after there were none got none in between. The other way round a drain
+        # that is lost between the two questions would look like one that is done.
         said = self.ask("show stat -1 4 -1", until)
         if not said.startswith("# pxname,"):
             raise Trouble(f"HAProxy refused to show its servers: {one_line(said, SAID_MAX)}")
+        admin = dict(admin_states(self.ask("show servers state", until)))
         return {server.name: server for server in servers_in(said, admin)}
 
     def _asked(self, command: str) -> str:
