@@ -211,6 +211,27 @@ def test_with_a_hole_nothing_is_approved_and_what_is_old_is_not_touched():
     assert story.did == [*before, "do drain", "do stop", "undo stop", "undo drain"]
 
 
+def test_what_a_hole_may_hide_is_left_alone_also_when_it_starts(caplog):
+    """Its steps may have been done: never twice for one event, whatever becomes of it."""
+    caplog.set_level("INFO")
+    story = Story()
+    story.shows(shown())
+    story.ends()
+    story.kept.lines[1] = story.kept.lines[1].replace('"life"', '"lief"')
+    before = list(story.did)
+
+    story.crash()
+    story.looks_again()
+    story.shows(shown(status="Started"))
+    story.shows()
+    story.shows(shown(notice_s=5000))
+    story.all_end()
+
+    assert story.life() is None
+    assert story.did == before
+    assert "no rule matches" not in caplog.text
+
+
 def test_a_rule_of_a_life_that_is_over_need_not_be_taken_any_more(tmp_path):
     """The file with its secret may be gone by now; of a life that goes on it is a hole, with the reason."""
     opened(a_book(tmp_path)).note(appeared(), Ended(ID.lower(), False), Over(ID.lower(), ""))

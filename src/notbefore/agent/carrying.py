@@ -35,6 +35,7 @@ class Carrier:
         self._hands = hands
         self._clock = clock
         self._said: dict[str, str] = {}
+        self.left_alone: frozenset[str] = frozenset()
 
     @property
     def name(self) -> str:
@@ -133,4 +134,9 @@ class Carrier:
 
     def eyes(self) -> Eyes:
         clock = self._clock
-        return Eyes(self.vm, self.settings.rules, clock.wall_s(), clock.steady_s(), bool(self._book.holes))
+        return Eyes(self.vm, self.settings.rules, clock.wall_s(), clock.steady_s(), self.left_alone)
+
+    def leave_alone(self, shown: Iterable[EventView]) -> None:
+        """Those without a life may have had one that the hole in the journal hides: another would be a second one."""
+        lives = self._book.lives
+        self.left_alone |= {event.id.lower() for event in shown if lives.of_event(event.id) is None}

@@ -127,13 +127,16 @@ class Agent:
             log.info("the endpoint shows %d events", len({change.event.id for change in look.changes}))
         self._has_looked = True
         lives = self._book.lives
+        if look.is_first and self._book.holes:
+            self._carrier.leave_alone(change.event for change in look.changes)
         noted = list(self._carrier.eyes().facts_in(look, lives))
         self._book.note(*noted)
         taken = {event_id_of(fact.life) for fact in noted if not isinstance(fact, facts.Opened)}
         for change in look.changes:
             known = change.event.id.lower() in taken or lives.of_event(change.event.id)
             if change.kind is not ChangeKind.ENDED and not known:
-                why = "the journal has a hole" if look.is_first and self._book.holes else "no rule matches"
+                is_doubted = change.event.id.lower() in self._carrier.left_alone
+                why = "the journal has a hole" if is_doubted else "no rule matches"
                 why = "there are too many" if len(lives.living) + len(noted) >= LIVES_MAX else why
                 log.info("%s: %s; it is left alone", about(change.event), why, extra={"event_id": change.event.id})
         if self.watching is not None:

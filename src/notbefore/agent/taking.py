@@ -3,7 +3,8 @@
 Rule 1: no I/O. An event that no rule matches gets no life; should it change, it is looked at again.
 Rule 2: an event that comes again after its life was over begins another at once when its NotBefore differs or it was
 away for long, else only when it stays (wishes.ECHO_S): an older answer must not set everything going again.
-Rule 3: what is shown when the agent begins with a hole in its journal may have been dealt with: it is left alone.
+Rule 3: what is shown when the agent begins with a hole in its journal may have been dealt with: it is left alone, also
+when it changes.
 """
 
 from collections.abc import Iterator, Sequence
@@ -25,13 +26,13 @@ LIVES_MAX: Final = 200
 
 @dataclass(frozen=True, slots=True)
 class Eyes:
-    """Who looks, by which rules, and when. `has_holes`: the journal does not say all that was done."""
+    """Who looks, by which rules, and when. `left_alone`: ids of rule 3, in lower case."""
 
     vm: str
     rules: Sequence[Rule]
     wall_s: float
     now_s: float
-    has_holes: bool = False
+    left_alone: frozenset[str] = frozenset()
 
     def facts_in(self, look: Look, lives: Lives) -> Iterator[Fact]:
         room = LIVES_MAX - len(lives.living)
@@ -49,7 +50,7 @@ class Eyes:
                 yield from self._ended(event, lives, impact_seen=change.impact_seen)
             elif change.kind is not ChangeKind.STARTED or change.before is not None:
                 # The start of an event that has just appeared is in its appearance.
-                yield from self.shown(event, lives, is_first=look.is_first)
+                yield from self.shown(event, lives)
 
     def _gone(self, look: Look, lives: Lives) -> Iterator[Fact]:
         """Events of the journal that are not shown any more when the agent comes back."""
@@ -66,7 +67,7 @@ class Eyes:
         elif (memory := lives.memories.get(event.id.lower())) and event.id.lower() in lives.echoes:
             yield Ended(memory.name, impact_seen)
 
-    def shown(self, event: EventView, lives: Lives, *, is_first: bool = False) -> Iterator[Fact]:
+    def shown(self, event: EventView, lives: Lives) -> Iterator[Fact]:
         life, memory = lives.of_event(event.id), lives.memories.get(event.id.lower())
         if life is not None and life.ended:
             yield CameAgain(life.name, event, self._notice_s(event))
@@ -75,7 +76,7 @@ class Eyes:
                 yield Changed(life.name, event, self._notice_s(event))
         elif memory is not None and not self._is_another(event, memory.not_before, memory.over_s):
             yield CameAgain(memory.name, event, self._notice_s(event))
-        elif not (is_first and self.has_holes):
+        elif event.id.lower() not in self.left_alone:
             yield from self.taken(event, lives)
 
     def taken(self, event: EventView, lives: Lives) -> Iterator[Fact]:
