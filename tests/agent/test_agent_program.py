@@ -101,8 +101,11 @@ def test_a_state_that_cannot_be_kept_is_a_refusal(tmp_path):
 
 
 def test_a_dry_run_says_what_it_would_do_and_does_nothing(fleet, agents):
-    agent = agents(settings_text()).start("--dry-run")
+    """Nor does it tell a load balancer to drain, or write over the metrics of the agent that runs in earnest."""
+    status = '\n[status]\nlisten = "127.0.0.1:0"\ntextfile = "agent.prom"\n'
+    agent = agents(settings_text() + status).start("--dry-run")
     assert agent.says("the endpoint shows")
+    assert "/healthz" not in agent.log
     event = fleet.made("fleet", "web-1", "restart")
 
     assert agent.says("'one' done .*dry run, within 60 s it would: run sh -c")
@@ -115,6 +118,7 @@ def test_a_dry_run_says_what_it_would_do_and_does_nothing(fleet, agents):
     assert agent.did == []
     assert approvals_of(fleet, event["id"]) == []
     assert not (agent.place / "state").exists()
+    assert not (agent.place / "agent.prom").exists()
 
 
 def asked(url, path):

@@ -1,6 +1,7 @@
 """--dry-run: everything is watched and decided as usual, nothing is done and nothing kept.
 
 Rule 1: a step only says what it would do; an approval is not sent; the journal is in memory.
+Rule 2: nothing is shown: a load balancer would drain in earnest, and the file and the port may be a real agent's.
 """
 
 import logging
@@ -10,7 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from notbefore.agent.journal import Line, Replay
-from notbefore.agent.settings import Rule, Settings, StepRule
+from notbefore.agent.settings import Rule, Settings, Status, StepRule
 from notbefore.agent.steps.step import Errand, Phase, Result, Step
 
 log = logging.getLogger("notbefore.agent")
@@ -60,8 +61,9 @@ class MemoryJournal:
 
 
 def dry(settings: Settings) -> Settings:
-    """The same settings, with steps that only say what they would do."""
-    return replace(settings, rules=tuple(map(_dry_rule, settings.rules)), alerts=tuple(map(_dry_step, settings.alerts)))
+    """The same settings, with steps that only say what they would do, and nothing for others to see."""
+    rules, alerts = tuple(map(_dry_rule, settings.rules)), tuple(map(_dry_step, settings.alerts))
+    return replace(settings, rules=rules, alerts=alerts, status=Status())
 
 
 def _dry_rule(rule: Rule) -> Rule:
