@@ -9,6 +9,7 @@ import pytest
 from agent_story import ID, OTHER, Story, TurnedClock, a_rule, event_of, shown
 
 from notbefore.agent import book as books
+from notbefore.agent import journal as journals
 from notbefore.agent.book import Book
 from notbefore.agent.facts import Appeared, Ended, Opened, Over, StepBegan, read, written
 from notbefore.agent.journal import Journal
@@ -120,6 +121,23 @@ def test_a_line_that_could_not_be_written_whole_is_not_there(tmp_path):
     replay = Journal(tmp_path).open()
     assert int(ran.stdout) == errno.EFBIG
     assert ([line["what"] for line in replay.lines], replay.holes, replay.torn) == (["first", "last"], [], False)
+
+
+def test_a_directory_that_cannot_be_synced_after_a_rewrite_leaves_no_hole(tmp_path, monkeypatch):
+    """The new file is there by then: what is written next stands behind it, not where the old one ended."""
+    journal = a_journal(tmp_path)
+    journal.open()
+
+    def fails(_):
+        raise OSError(errno.EIO, "Input/output error")
+
+    with monkeypatch.context() as broken:
+        broken.setattr(journals, "sync_directory", fails)
+        with pytest.raises(OSError, match="Input/output"):
+            journal.rewrite(lambda lines: lines[:1])
+    journal.append({**LINE, "pid": 9})
+
+    assert (pids(replay := Journal(tmp_path).open()), replay.holes) == ([0, 9], [])
 
 
 # -- the book

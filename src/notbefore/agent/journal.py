@@ -76,8 +76,10 @@ class Journal:
             os.close(fd)
         self.close()
         fresh.replace(self.path)
+        # From here on the file is the new one, also when what follows fails.
+        self.size, self._next_n = len(written), len(lines)
         sync_directory(self.path.parent)
-        self._fd, self.size, self._next_n = _opened(self.path), len(written), len(lines)
+        self._fd = _opened(self.path)
 
     def close(self) -> None:
         if self._fd >= 0:
