@@ -130,6 +130,7 @@ class FakeHands:
         self.cut = set()
         self.approving = set()
         self.telling = set()
+        self.can_tell = True
         self.is_idle = True
         self.has_room = True
 
@@ -157,7 +158,7 @@ class FakeHands:
         self.story.did.append("approve")
 
     def tell(self, life, alarm, alerts, errand):
-        if (life, alarm) in self.telling:
+        if (life, alarm) in self.telling or not self.can_tell:
             return False
         self.telling.add((life, alarm))
         self.story.told.append(errand.sentence)

@@ -202,6 +202,25 @@ def test_a_full_disk_begins_nothing_and_approves_nothing_and_goes_on_when_there_
     assert story.did == ["do drain", "do stop", "approve", "approve"]
 
 
+def test_a_full_disk_is_told_when_a_hand_is_free_though_it_has_room_again_by_then():
+    """Other alerts may be under way, or hang: what is wrong with the journal waits for them, and is not dropped."""
+    story = Story()
+    story.shows(shown())
+    story.hands.can_tell = False
+    story.kept.is_full = True
+    story.ends()
+    story.passes(10)
+    story.kept.is_full = False
+    story.passes(10)
+    assert story.told == []
+
+    story.hands.can_tell = True
+    story.ends()
+
+    assert len(story.told) == 1
+    assert "No space left on device" in story.told[0]
+
+
 def test_what_ended_while_the_disk_was_full_is_undone_afterwards():
     story = Story()
     story.shows(shown())

@@ -108,11 +108,12 @@ class Carrier:
         begun = list(self.eyes().taken(event, lives))
         return self._book.note(*(begun or [facts.Ended(lives.memories[event.id.lower()].name, impact_seen=False)]))
 
-    def tell_of_itself(self, sentence: str) -> None:
-        """Something is wrong with the agent, not with an event."""
-        if self.settings.alerts and AlertOn.JOURNAL in self.settings.alert_on:
-            errand = Errand(Phase.ALERT, NO_EVENT, self.name, "", "", None, sentence)
-            self._hands.tell(ITSELF, -1, self.settings.alerts, errand)
+    def tell_of_itself(self, sentence: str) -> bool:
+        """Something is wrong with the agent, not with an event. False while no hand is free to tell it."""
+        if not self.settings.alerts or AlertOn.JOURNAL not in self.settings.alert_on:
+            return True
+        errand = Errand(Phase.ALERT, NO_EVENT, self.name, "", "", None, sentence)
+        return self._hands.tell(ITSELF, -1, self.settings.alerts, errand)
 
     def say_word(self, life: Life) -> None:
         """Why an event is approved, or not, whenever that is another reason than before."""

@@ -79,6 +79,7 @@ class Agent:
         self._is_killing = False
         self._has_looked = False
         self._journal_said = ""
+        self._journal_untold = ""
 
     @property
     def knows_events(self) -> bool:
@@ -234,16 +235,17 @@ class Agent:
     # -- what is said
 
     def _see_to_journal(self) -> None:
-        """Say once what is wrong with the journal, to the log and the administrator."""
+        """Say once what is wrong with the journal, to the log and, when somebody is free to, the administrator."""
         sentence = journal_sentence(self._book)
-        if sentence == self._journal_said:
-            return
-        self._journal_said = sentence
-        if not sentence:
-            log.info("the journal can be written again")
-            return
-        log.error("%s", sentence)
-        self._carrier.tell_of_itself(sentence)
+        if sentence != self._journal_said:
+            self._journal_said = sentence
+            self._journal_untold = sentence or self._journal_untold
+            if sentence:
+                log.error("%s", sentence)
+            else:
+                log.info("the journal can be written again")
+        if self._journal_untold and self._carrier.tell_of_itself(self._journal_untold):
+            self._journal_untold = ""
 
     def _picture(self) -> Picture:
         answered_s = self.watching.answered_s if self.watching is not None else 0.0
