@@ -133,6 +133,39 @@ def test_a_drain_that_is_lost_between_two_questions_is_no_success(balanced):
     assert result.sentence == "web/two is drained no longer when it was cut off"
 
 
+class Slow(RuntimeSocket):
+    """Its third question after the drain is under way when the run is cut off, and not answered before."""
+
+    def __init__(self, address, cut_off):
+        super().__init__(address)
+        self._cut_off = cut_off
+        self._questions = 0
+
+    def ask(self, command, until):
+        self._questions += bool(self._questions) or command.endswith("state drain")
+        if self._questions > 3:
+            self._cut_off.set()
+        return super().ask(command, until)
+
+    def _asked(self, command):
+        if self._cut_off.is_set():
+            threading.Event().wait(60)
+        return super()._asked(command)
+
+
+def test_what_was_still_lacking_is_told_though_the_last_answer_came_too_late(balanced):
+    """The administrator hears of the session that did not end, not of HAProxy's silence."""
+    answered, cut_off = held_at(balanced, "two"), threading.Event()
+    step = HaproxyStep(Slow(balanced.socket, cut_off), ("web/two",), wait_sessions=True, wait_up=True)
+
+    result = run(step, cut_off=cut_off)
+    balanced.two.let_go.set()
+
+    assert not result.ok
+    assert result.sentence == "web/two still has 1 sessions when it was cut off"
+    assert answered() == (200, "two")
+
+
 def test_a_drain_is_cut_off_while_it_waits(balanced):
     answered = held_at(balanced, "two")
     aside = Aside(step_of(balanced))
