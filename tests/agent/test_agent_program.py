@@ -183,9 +183,10 @@ def test_a_reload_is_for_events_to_come(fleet, agents):
     agent.config.write_text(settings_text().replace('"all"', '"new"').replace("undo two", "undo new"))
     agent.process.send_signal(signal.SIGHUP)
     assert agent.says("1 rules and 1 alerts were read anew")
-    agent.config.write_text("[nonsense]")
-    agent.process.send_signal(signal.SIGHUP)
-    assert agent.says("the settings stay as they are: .*nonsense")
+    for wrong in ("[nonsense]", "[[rule]]\nname = 'x'\nof = ['mine']"):
+        agent.config.write_text(wrong)
+        agent.process.send_signal(signal.SIGHUP)
+        assert agent.says("the settings stay as they are: .*(nonsense|of: is one of mine)")
     (agent.place / "go").touch()
     assert agent.says("is now Started")
     fleet.advance(60)

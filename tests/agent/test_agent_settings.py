@@ -1,8 +1,10 @@
 """agent.toml: what it comes to, and what is refused with file, line and key (issue 9)."""
 
+import os
 import re
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -110,6 +112,8 @@ def test_everything_can_be_said(tmp_path):
         ("[[rule]]\ntype = 'Reboot'", 1, "rule[0].name: is needed"),
         (RULE + "typ = 'x'", 3, "rule[0].typ: there is no such key"),
         (RULE + "of = 'yours'", 3, "rule[0].of: is one of mine, peer, any, not 'yours'"),
+        (RULE + "among = ['leader']", 3, "rule[0].among: is one of leader, own-only, any, not ['leader']"),
+        (RULE + "approve = {}", 3, "rule[0].approve: is one of on-success"),
         (RULE + "approve = 'maybe'", 3, "rule[0].approve: is one of on-success"),
         (RULE + "budget_share = 0", 3, "rule[0].budget_share: is more than 0"),
         (RULE + "takeover_share = 1.5", 3, "rule[0].takeover_share: is a number from 0 to 1"),
@@ -133,6 +137,22 @@ def test_what_cannot_be_taken_is_refused_with_file_and_line(tmp_path, text, line
         read(tmp_path, text)
 
     assert refused.value.message.startswith(f"{tmp_path}/agent.toml:{line}: {sentence}"), refused.value.message
+
+
+def test_without_a_home_the_state_has_to_be_said(tmp_path, monkeypatch):
+    """A service of its own user may have none."""
+
+    def nowhere():
+        raise RuntimeError("Could not determine home directory.")
+
+    monkeypatch.setattr(os, "geteuid", lambda: 12345)
+    monkeypatch.setattr(Path, "home", nowhere)
+    for name in ("STATE_DIRECTORY", "XDG_STATE_HOME"):
+        monkeypatch.delenv(name, raising=False)
+
+    with pytest.raises(Invalid, match=r"agent\.state: is needed"):
+        read(tmp_path, "")
+    assert read(tmp_path, "[agent]\nstate = 'here'").state == tmp_path / "here"
 
 
 def test_a_file_that_is_not_there_or_not_toml_is_a_sentence(tmp_path):

@@ -90,7 +90,7 @@ def _settings(top: TomlTable, file: Path) -> Settings:
     base = file.absolute().parent
     settings = Settings(
         file=file,
-        state=base / (agent.text("state") or default_state_dir(os.environ)),
+        state=base / (agent.text("state") or _default_state(agent)),
         endpoint=agent.checked("endpoint", _endpoint_fault) or None,
         vm=agent.text("vm") or None,
         api_version=_api_version(agent),
@@ -104,6 +104,13 @@ def _settings(top: TomlTable, file: Path) -> Settings:
     for table in (agent, log, status, top):
         table.refuse_the_rest()
     return settings
+
+
+def _default_state(agent: TomlTable) -> Path:
+    try:
+        return default_state_dir(os.environ)
+    except RuntimeError:
+        raise agent.wrong("state", "is needed: this user has no home to keep it in") from None
 
 
 def default_state_dir(env: Mapping[str, str]) -> Path:

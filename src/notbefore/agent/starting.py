@@ -134,6 +134,9 @@ def _read_again(settings: Settings, *, is_dry: bool) -> Settings | None:
     except Refusal as refusal:
         log.error("the settings stay as they are: %s", refusal.message)  # noqa: TRY400  a sentence says it
         return None
+    except Exception as error:  # noqa: BLE001  whatever stands in the file, a reload ends nobody's agent
+        log.error("the settings stay as they are: %s: %s", type(error).__name__, error)  # noqa: TRY400  likewise
+        return None
     return _dry(fresh) if is_dry else fresh
 
 

@@ -72,7 +72,7 @@ class TomlTable:
         value = self.raw(key)
         if value is None:
             return default
-        if value not in set(kind):
+        if not isinstance(value, str) or value not in set(kind):
             raise self.wrong(key, f"is one of {', '.join(kind)}, not {value!r}")
         return kind(value)
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from notbefore.agent.steps.attempt import Attempt, Until
 from notbefore.agent.steps.step import Errand, Phase, Result, WrongSetting
-from notbefore.agent.steps.table import Table
+from notbefore.agent.steps.table import Table, at_home
 from notbefore.agent.steps.wording import encoded, event_json, variables_of
 
 
@@ -71,7 +71,7 @@ def located(argv: tuple[str, ...], key: str, base: Path) -> tuple[str, ...]:
     if not argv[0]:
         raise WrongSetting(key, "its first word is a program")
     is_path = os.sep in argv[0] or "/" in argv[0] or argv[0].startswith("~")
-    return (str(base / Path(argv[0]).expanduser()) if is_path else argv[0], *argv[1:])
+    return (str(base / at_home(key, argv[0])) if is_path else argv[0], *argv[1:])
 
 
 def program_problem(program: str, path: str | None) -> str:

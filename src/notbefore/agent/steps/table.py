@@ -63,7 +63,7 @@ class Table:
         return dict(value)
 
     def path(self, key: str, default: str | None = None) -> Path:
-        return self.base / Path(self.text(key, default)).expanduser()
+        return self.base / at_home(key, self.text(key, default))
 
     def has(self, key: str) -> bool:
         self._asked.append(key)
@@ -78,6 +78,14 @@ class Table:
     def _value(self, key: str, default: Any) -> Any:
         self._asked.append(key)
         return self._values.get(key, default)
+
+
+def at_home(key: str, text: str) -> Path:
+    """`~` is the home of whoever runs the agent, `~name` another's; a service of its own user may have none."""
+    try:
+        return Path(text).expanduser()
+    except RuntimeError:
+        raise WrongSetting(key, f"nobody knows the home that {text!r:.80} begins with; write the whole path") from None
 
 
 def is_text(value: str) -> bool:
