@@ -34,25 +34,23 @@ class Window:
         return bool(self._settings.listen or self._settings.textfile)
 
     def open(self) -> str:
-        """Listen, when that is wanted; the address."""
+        """Listen, when that is wanted; the address. The first picture is answered with."""
         if not self._settings.listen:
             return ""
         from notbefore.agent.status_server import StatusServer  # noqa: PLC0415  rule 1
 
         self._server = StatusServer(self._settings.listen)
-        self._server.begin()
         return self._server.url
 
     def show(self, picture: Picture) -> None:
         if self._server is not None:
-            self._server.picture = picture
+            self._server.show(picture)
         if self._settings.textfile is not None:
             self._write(self._settings.textfile, metrics(picture))
 
     def close(self) -> None:
         if self._server is not None:
-            self._server.shutdown()
-            self._server.server_close()
+            self._server.close()
 
     def _write(self, file: Path, text: str) -> None:
         if text == self._written:

@@ -6,7 +6,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from socketserver import TCPServer
 from typing import Any, Final
 
-from notbefore.agent.picture import Counts, Picture, health, metrics
+from notbefore.agent.picture import Picture, health, metrics
+from notbefore.client.transport import TimedSocket
 from notbefore.core.errors import NotAllowed
 
 CONNECTIONS_MAX: Final = 16
@@ -14,11 +15,14 @@ CONNECTION_S: Final = 5.0
 TEXT: Final = "text/plain; charset=utf-8"
 PROMETHEUS: Final = "text/plain; version=0.0.4; charset=utf-8"
 OK, NOT_FOUND = 200, 404
-NOTHING: Final = Picture("", "", "", (), 0.0, Counts())
 
 
 class StatusServer(ThreadingHTTPServer):
-    """So many connections at once, each for a few seconds; the others are hung up on."""
+    """So many connections at once, each for a few seconds however slowly it drips; the others are hung up on.
+
+    Bound when it is made, so that an address that is taken is known at once. It answers from its first picture on;
+    who asks before that waits: a load balancer must not hear of a VM that is well before anybody has looked.
+    """
 
     daemon_threads = True
 
@@ -26,7 +30,7 @@ class StatusServer(ThreadingHTTPServer):
         host, _, port = address.rpartition(":")
         host = host.strip("[]")
         self.address_family = socket.AF_INET6 if ":" in host else socket.AF_INET
-        self.picture = NOTHING
+        self._picture: Picture | None = None
         self._room = threading.Semaphore(CONNECTIONS_MAX)
         try:
             super().__init__((host, int(port)), Handler)
@@ -43,8 +47,26 @@ class StatusServer(ThreadingHTTPServer):
         host, port = self.server_address[:2]
         return f"http://[{host!s}]:{port}" if self.address_family == socket.AF_INET6 else f"http://{host!s}:{port}"
 
-    def begin(self) -> None:
-        threading.Thread(target=self.serve_forever, name="status", daemon=True).start()
+    @property
+    def picture(self) -> Picture:
+        assert self._picture is not None, "nobody is answered before"
+        return self._picture
+
+    def show(self, picture: Picture) -> None:
+        is_first, self._picture = self._picture is None, picture
+        if is_first:
+            threading.Thread(target=self.serve_forever, name="status", daemon=True).start()
+
+    def close(self) -> None:
+        if self._picture is not None:
+            self.shutdown()
+        self.server_close()
+
+    def get_request(self) -> tuple[TimedSocket, Any]:
+        plain, address = super().get_request()
+        line = TimedSocket(plain.family, plain.type, plain.proto, plain.detach())
+        line.deadline_s = line.time.steady_s() + CONNECTION_S
+        return line, address
 
     def process_request(self, request: Any, client_address: Any) -> None:
         if self._room.acquire(blocking=False):
