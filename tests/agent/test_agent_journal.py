@@ -6,13 +6,14 @@ import subprocess
 import sys
 
 import pytest
-from agent_story import ID, OTHER, Story, TurnedClock, a_rule, event_of, shown
+from agent_story import ID, OTHER, Story, TurnedClock, a_rule, event_of, replace, shown
 
 from notbefore.agent import book as books
 from notbefore.agent import journal as journals
 from notbefore.agent.book import Book
 from notbefore.agent.facts import Appeared, Ended, Opened, Over, StepBegan, read, written
 from notbefore.agent.journal import Journal
+from notbefore.agent.life import Stage
 from notbefore.agent.lock import Lock
 from notbefore.agent.steps.step import Phase
 from notbefore.core.errors import NotAllowed
@@ -266,6 +267,19 @@ def test_a_rule_of_a_life_that_is_over_need_not_be_taken_any_more(tmp_path):
 
     assert third.holes
     assert third.reason == "secret_file: there is no such file"
+
+
+def test_an_event_that_was_forgotten_and_came_again_under_its_old_name_is_not_over(tmp_path):
+    """The end of its first life is still in the journal; what stands behind it is the second, and is to be undone."""
+    book = opened(a_book(tmp_path))
+    book.note(appeared(), Ended(ID.lower(), False), Over(ID.lower(), "then"))
+    book.lives = replace(book.lives, memories={})
+    book.note(appeared(), StepBegan(ID.lower(), 0, Phase.DO))
+
+    again = opened(a_book(tmp_path))
+
+    assert again.holes == []
+    assert again.lives.living[ID.lower()].stages[0] is Stage.INTERRUPTED
 
 
 # -- the lock

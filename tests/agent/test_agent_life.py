@@ -1,6 +1,6 @@
 """The life of an event, told without threads: appeared, prepared, approved, started, ended, undone (issue 9)."""
 
-from agent_story import ID, OTHER, Story, a_rule, a_step, shown
+from agent_story import ID, OTHER, Story, a_rule, a_step, replace, shown
 
 STARTED = {"status": "Started"}
 
@@ -422,3 +422,21 @@ def test_an_event_that_comes_again_while_it_is_being_undone_is_undone_first():
     story.ends()
 
     assert story.under_way == {f"{ID.lower()}~2": "do 0"}
+
+
+def test_an_echo_whose_event_was_forgotten_and_that_no_rule_wants_any_more_ends_nobody():
+    """Sixty-four others were over meanwhile, and the settings were read anew."""
+    story = Story(a_rule(steps=[]))
+    story.shows(shown())
+    story.shows()
+    story.shows(shown())
+    for n in range(70):
+        story.shows(shown(), shown(f"0000000{n:02}"))
+        story.shows(shown())
+    assert ID.lower() not in story.book.lives.memories
+    story.agent._carrier.settings = replace(story.settings, rules=())
+
+    story.passes(60)
+
+    assert story.book.lives.echoes == {}
+    assert story.life() is None

@@ -157,6 +157,9 @@ class Book:
 
 
 def _still_needed(lines: list[Line]) -> list[Line]:
-    """Without the lines of lives that are over, but for their end: what their rules named may be gone by now."""
-    over = {line.get("life") for line in lines if line.get("what") == "Over"}
-    return [line for line in lines if line.get("what") == "Over" or line.get("life") not in over]
+    """Without the lines of lives that are over, but for their end: what their rules named may be gone by now.
+
+    What stands behind the end is another life: an event that was forgotten meanwhile has come again under its old name.
+    """
+    over = {line.get("life"): n for n, line in enumerate(lines) if line.get("what") == "Over"}
+    return [line for n, line in enumerate(lines) if n >= over.get(line.get("life"), 0) or line.get("what") == "Over"]

@@ -106,7 +106,8 @@ class Carrier:
     def _renew(self, event: EventView) -> bool:
         lives = self._book.lives
         begun = list(self.eyes().taken(event, lives))
-        return self._book.note(*(begun or [facts.Ended(lives.memories[event.id.lower()].name, impact_seen=False)]))
+        # Its memory may be gone by now: any life of this event ends its echo.
+        return self._book.note(*(begun or [facts.Ended(lives.next_name(event.id), impact_seen=False)]))
 
     def tell_of_itself(self, sentence: str) -> bool:
         """Something is wrong with the agent, not with an event. False while no hand is free to tell it."""
