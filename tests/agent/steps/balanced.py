@@ -81,14 +81,14 @@ class Backend:
 
 
 class Balanced:
-    def __init__(self, folder, made_backend=Backend):
+    def __init__(self, folder, made_backend=Backend, config=CONFIG):
         self.folder = folder
         self.one, self.two = made_backend("one"), made_backend("two")
         with socket.create_server(("127.0.0.1", 0)) as front, socket.create_server(("127.0.0.1", 0)) as admin:
             self.port, self.admin_port = front.getsockname()[1], admin.getsockname()[1]
             fds = {"front_fd": front.fileno(), "admin_fd": admin.fileno()}
             (folder / "haproxy.cfg").write_text(
-                CONFIG.format(folder=folder, one=self.one.port, two=self.two.port, **fds)
+                config.format(folder=folder, one=self.one.port, two=self.two.port, **fds)
             )
             words = ["haproxy", "-db", "-f", str(folder / "haproxy.cfg")]
             self._log = (folder / "log").open("w")
@@ -172,8 +172,8 @@ class Load:
 
 
 @contextmanager
-def balanced_by_haproxy(folder, made_backend=Backend):
-    balanced = Balanced(folder, made_backend)
+def balanced_by_haproxy(folder, made_backend=Backend, config=CONFIG):
+    balanced = Balanced(folder, made_backend, config)
     try:
         yield balanced
     finally:
