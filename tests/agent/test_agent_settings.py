@@ -160,6 +160,8 @@ def test_a_file_that_is_not_there_or_not_toml_is_a_sentence(tmp_path):
         settings_in(tmp_path / "none.toml")
     with pytest.raises(Invalid, match="is not TOML"):
         read(tmp_path, "[agent")
+    with pytest.raises(Invalid, match="deeper than any settings"):
+        read(tmp_path, f"a = {'[' * 3000}{']' * 3000}")
     (tmp_path / "latin.toml").write_bytes(b"# \xe9")
     with pytest.raises(Invalid, match="is not UTF-8"):
         settings_in(tmp_path / "latin.toml")

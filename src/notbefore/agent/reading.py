@@ -72,6 +72,8 @@ def _parsed(text: str, file: Path) -> Mapping[str, Any]:
         return tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise Invalid(f"{file} is not TOML: {error}.") from None
+    except RecursionError:
+        raise Invalid(f"{file} has lists within lists, deeper than any settings.") from None
 
 
 def _refusal(wrong: Wrong, file: Path, text: str) -> Invalid:
