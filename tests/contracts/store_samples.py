@@ -169,7 +169,6 @@ def rich_rollout() -> Rollout:
         done=(DoneTarget("old", NOON_MS, 5, 6, 7),),
         hits=(Hit(OPERATION, 2, NOON_MS + 3),),
         waves_begun=3,
-        counts_until_ms=NOON_MS + 1_000,
         forgiven=2,
         ended_at_ms=NOON_MS + 7,
     )

@@ -157,8 +157,9 @@ class DrivenFleet:
         return round((impact.duration_s if impact.duration_s >= 0 else self.expected_s[impact.type]) * 1000)
 
     def settle(self) -> None:
-        """Everything that happens at this time."""
+        """Everything that happens at this time; whoever drives may come before what happens to scopes, or between."""
         for key in self._shuffled(self.scopes):
+            self._drive_some()
             if next_due_ms(self.scopes[key], self.now) is not None:
                 self.take(type(tick())(scope=key, request_id=request_id()))
         due = [request for at_ms, request in self._agenda if at_ms <= self.at_ms]
@@ -168,6 +169,11 @@ class DrivenFleet:
         self._carry_out()
         while any([self.drive(key) for key in self._shuffled([*self.operations, *self.rollouts])]):  # noqa: C419  all of them
             self._carry_out()
+
+    def _drive_some(self) -> None:
+        if self._dice is not NEVER:
+            for key in self._shuffled([*self.operations, *self.rollouts])[: self._dice.randrange(3)]:
+                self.drive(key)
 
     def _shuffled(self, some) -> list:
         names = sorted(some)

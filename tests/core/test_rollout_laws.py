@@ -77,7 +77,7 @@ def listening(scopes):
 @on_random_fleets(examples=40, in_proof=2000, limits=every_limit, over=either)
 def test_with_nobody_approving_what_happens_is_what_was_planned(case, limits, over):
     """Must show: the plan printed beforehand equals what history shows, whoever drives in which order."""
-    scopes, dice = listening(case[0]), case[1]
+    scopes, dice = case
     rollout = rollout_over(scopes, limits, over)
     plan = plan_of(rollout, scopes, {}, Expected(dict.fromkeys(EventType, 30)), NOON)
     fleet, done = rolled_out(scopes, rollout, dice, stale=0.0)

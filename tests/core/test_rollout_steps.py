@@ -10,7 +10,7 @@ from fleet_laws import watched
 
 from notbefore.core.kinds import EventType, Status
 from notbefore.core.model import Vm
-from notbefore.core.operation import ScopedVm
+from notbefore.core.operation import OperationStatus, ScopedVm
 from notbefore.core.rollout import Hit, Limits, Over, Rollout, RolloutStatus
 from notbefore.core.rollout_steps import paused, resumed, roll, stopped
 
@@ -153,9 +153,9 @@ def test_a_wave_that_was_refused_comes_again():
     fleet.roll_out(Rollout(ID, EventType.REBOOT, Over.HOSTS, OPERATOR, NOON.wall_ms, limits, waiting=("h1", "h2")))
     fleet.drive(ID)
     fleet.take(replace(maintain(vms=("a1",)), scope="a"))
-    fleet.settle()
+    fleet.run_for(1)
     refused = fleet.rollouts[ID].in_hand[0]
-    assert (refused.refused, refused.not_until_ms, refused.wave) == (1, fleet.at_ms + 1000, None)
+    assert (refused.refused, refused.not_until_ms, refused.wave) == (1, NOON.wall_ms + 1000, None)
     assert refused.waiting == (ScopedVm("a", "a1"), ScopedVm("a", "a0"))
 
     fleet.run()
@@ -172,6 +172,22 @@ def test_an_event_that_somebody_cancelled_is_left_out():
     done = fleet.rollouts[ID]
     assert (done.status, done.touched, done.skipped) == (RolloutStatus.COMPLETED, 4, 1)
     assert fleet.times_touched()["b", "b0"] == 0
+
+
+def test_what_ends_at_the_moment_of_a_choice_is_counted_at_the_next_one():
+    """Issue: the plan equals what happens; so a choice must not depend on who came first at one and the same time."""
+    declared = {"a": [vm("a0")], "b": [vm("b0", 0, "h2")], "c": [vm("c0", 0, "h3")], "d": [vm("d0", 0, "h4")]}
+    for seen_first in (True, False):
+        fleet = rolling(declared, Limits(max_hosts=2), ("h1", "h2", "h3", "h4"))
+        first, second = (fleet.rollouts[ID].operation_id(number) for number in (1, 2))
+        fleet.run_for(WAVE_S)
+        over = replace(fleet.operations[second], ended_at_ms=fleet.at_ms + 1000)
+        fleet.operations[second] = over if seen_first else replace(over, status=OperationStatus.RUNNING)
+        fleet.at_ms += 1000
+        fleet.drive(ID)
+
+        assert fleet.operations[first].is_over
+        assert [(one.name, one.wave.number) for one in fleet.rollouts[ID].in_hand] == [("h2", 2), ("h3", 3)]
 
 
 # -- Failing

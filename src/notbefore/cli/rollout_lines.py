@@ -8,6 +8,7 @@ from collections.abc import Mapping
 
 from notbefore.cli.control_api import Json
 from notbefore.cli.store import counted
+from notbefore.core.explain.rollout import IS_COUNTED
 from notbefore.core.rollout import ENDED_ROLLOUT, RolloutStatus
 
 NAMES_SHOWN_MAX = 6
@@ -84,7 +85,9 @@ def stage(lane: Json, operations: Operations) -> str:
     stages = Counter(event["stage"] for event in events)
     if stages:
         return ", ".join(f"{number} {name}" for name, number in stages.items())
-    return "beginning" if lane["wave"] else NO_STAGE
+    if lane["wave"]:
+        return "over" if lane["waits_for"] == IS_COUNTED else "beginning"
+    return NO_STAGE
 
 
 def budget(rollout: Json) -> str:

@@ -126,8 +126,6 @@ class Rollout:
     done: tuple[DoneTarget, ...] = ()
     hits: tuple[Hit, ...] = ()
     waves_begun: int = 0
-    # Waves that end together are all counted before the next are chosen: nothing new is begun before this.
-    counts_until_ms: int = 0
     # Failures up to here were known when somebody said to go on.
     forgiven: int = 0
     ended_at_ms: int | None = None

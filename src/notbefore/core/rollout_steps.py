@@ -2,7 +2,9 @@
 
 Rule 1: pure, and by what is seen alone, as an operation (operation_steps.py).
 Rule 2: whoever fits goes; a target that cannot go yet does not hold up those behind it, unless it holds the budget.
-Rule 3: when more impacts have failed than may, it halts: nothing new is begun, and what has not started is withdrawn.
+Rule 3: a wave counts to the next full second after its end. So what is chosen at one moment does not depend on what
+else happens at that moment, and in which order: the plan equals what happens, whoever drives.
+Rule 4: when more impacts have failed than may, it halts: nothing new is begun, and what has not started is withdrawn.
 VMs that were withdrawn, or could not be taken then, wait again.
 Called by: runtime/rollouts.py, rollout_plan.py, the tests.
 """
@@ -36,7 +38,9 @@ def roll(rollout: Rollout, fleet: Fleet, now: Moment) -> Rolled:
         return Rolled(rollout)
     changes: list[Change] = []
     rollout = without_old_hits(with_results(rollout, fleet, now), now)
-    rollout = halted_when_failing(rollout, fleet, changes)
+    # One that halts chooses nothing: its waves that are over are counted at once.
+    rollout = with_results(halted_when_failing(rollout, fleet, changes), fleet, now)
+    rollout = without_finished_targets(rollout, now, changes)
     again_ms = None
     if rollout.status is RolloutStatus.RUNNING:
         rollout, again_ms = with_next_waves(rollout, fleet, now, changes)
@@ -49,15 +53,25 @@ def roll(rollout: Rollout, fleet: Fleet, now: Moment) -> Rolled:
 
 
 def with_results(rollout: Rollout, fleet: Fleet, now: Moment) -> Rollout:
+    chooses = rollout.status is RolloutStatus.RUNNING and has_more_to_begin(rollout)
     for target in rollout.in_hand:
         operation = fleet.operations.get(target.wave.operation) if target.wave else None
         if operation is None:
             continue
         rollout = replace(rollout, hits=tuple(as_started(hit, operation) for hit in rollout.hits))
-        if operation.is_over:
+        if operation.is_over and not (chooses and still_counts_ms(operation, now)):
             rollout = with_target(rollout, after_wave(target, operation, now))
-            rollout = replace(rollout, counts_until_ms=rounded_up_to_second(now.wall_ms + 1))
     return rollout
+
+
+def has_more_to_begin(rollout: Rollout) -> bool:
+    return bool(rollout.waiting) or any(target.waiting for target in rollout.in_hand)
+
+
+def still_counts_ms(operation: Operation, now: Moment) -> int | None:
+    """Until when a wave that is over counts as if it were not; None when it no longer does."""
+    until_ms = rounded_up_to_second((operation.ended_at_ms or 0) + 1)
+    return until_ms if is_still_to_come(until_ms, now, SECOND_MS) else None
 
 
 def as_started(hit: Hit, operation: Operation) -> Hit:
@@ -94,7 +108,7 @@ def after_wave(target: Target, operation: Operation, now: Moment) -> Target:
         failed=target.failed + failed,
         skipped=target.skipped + skipped,
         refused=refused,
-        not_until_ms=now.wall_ms + wait_ms if refused else 0,
+        not_until_ms=(operation.ended_at_ms or now.wall_ms) + wait_ms if refused else 0,
     )
 
 
@@ -106,8 +120,15 @@ def without_old_hits(rollout: Rollout, now: Moment) -> Rollout:
 
 def failed_so_far(rollout: Rollout, fleet: Fleet) -> int:
     """Of finished waves, and of those under way."""
-    under_way = [fleet.operations.get(target.wave.operation) for target in rollout.in_hand if target.wave]
-    return rollout.failed + sum(len(member.failed_vms) for one in under_way if one for member in one.members())
+    return rollout.failed + sum(
+        len(member.failed_vms) for one in waves_seen(rollout, fleet) for member in one.members()
+    )
+
+
+def waves_seen(rollout: Rollout, fleet: Fleet) -> list[Operation]:
+    """The operations of the waves that its targets are in."""
+    found = [fleet.operations.get(target.wave.operation) for target in rollout.in_hand if target.wave]
+    return [one for one in found if one]
 
 
 def halted_when_failing(rollout: Rollout, fleet: Fleet, changes: list[Change]) -> Rollout:
@@ -128,13 +149,11 @@ def halted_when_failing(rollout: Rollout, fleet: Fleet, changes: list[Change]) -
 
 
 def with_next_waves(rollout: Rollout, fleet: Fleet, now: Moment, changes: list[Change]) -> tuple[Rollout, int | None]:
-    if is_still_to_come(rollout.counts_until_ms, now, SECOND_MS):
-        return rollout, rollout.counts_until_ms
+    times = [until_ms for one in waves_seen(rollout, fleet) if one.is_over and (until_ms := still_counts_ms(one, now))]
     opens_ms = first_fit_ms(rollout.limits.windows, now.wall_ms, 0)
     if opens_ms != now.wall_ms:
-        return rollout, opens_ms
+        return rollout, min([*times, *([opens_ms] if opens_ms is not None else [])], default=None)
     under_way = at_once(rollout, fleet.scopes)
-    times: list[int] = []
     for target in rollout.in_hand:
         if target.wave is None:
             rollout = with_next_wave(

@@ -11,6 +11,7 @@ from notbefore.core.rollout_blocks import block_of_next, block_of_target
 from notbefore.core.times import Moment
 
 GOES_ON_NOW = "its next wave, which is due now"
+IS_COUNTED = "the next full second, from which on its wave no longer counts"
 RESUME = "`notbefore rollouts resume {id}` or `notbefore rollouts cancel {id}`"
 
 
@@ -47,7 +48,9 @@ def target_waits_for(rollout: Rollout, target: Target, fleet: Fleet, now: Moment
     """Of a target in hand."""
     if target.wave:
         operation = fleet.operations.get(target.wave.operation)
-        return operation_waits_for(operation, fleet.scopes, now) if operation else "its wave, which begins now"
+        if operation is None:
+            return "its wave, which begins now"
+        return IS_COUNTED if operation.is_over else operation_waits_for(operation, fleet.scopes, now)
     if rollout.status is not RolloutStatus.RUNNING:
         return f"the rollout, which is {rollout.status}"
     block = block_of_target(rollout, target, fleet, now)
