@@ -135,6 +135,7 @@ def rich_operation() -> Operation:
         duration_s=9,
         recovery_s=45,
         not_before_ms=NOON_MS + 1,
+        announced_by_ms=NOON_MS + 2,
         once=True,
         status=OperationStatus.CANCELLING,
         why="cancelled by operator ann",
@@ -151,7 +152,7 @@ def rich_operation() -> Operation:
 def rich_rollout() -> Rollout:
     of = ScopedVm("Web Straße/1", "FrontEnd_IN_0")
     window = Window(("Sat", "Sun"), 22 * 60, 4 * 60, "Europe/Prague")
-    wave = RolloutWave(3, OPERATION, (of,), ("h-1",), NOON_MS)
+    wave = RolloutWave(3, OPERATION, (of,), ("h-1",), NOON_MS, NOON_MS + 2)
     return Rollout(
         id=ROLLOUT,
         type=EventType.FREEZE,

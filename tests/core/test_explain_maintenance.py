@@ -180,3 +180,14 @@ def test_a_rollout_that_stands_still_waits_for_an_operators_word():
     )
     assert target_waits_for(halted, target, fleet(scope()), NOW) == "the rollout, which is Halted"
     assert rollout_waits_for(replace(halted, status=RolloutStatus.COMPLETED), fleet(), NOW) == "nothing: it is over"
+
+
+def test_a_target_whose_wave_is_over_waits_for_the_next_full_second():
+    """Up to then the wave counts, so that nothing depends on what else happens at that moment."""
+    over = replace(operation(), status=OperationStatus.COMPLETED, ended_at_ms=NOON_MS)
+    target = Target("h1", (ScopedVm("a", "a2"),), RolloutWave(1, ID, (ScopedVm("a", "a1"),), ("h1",), NOON_MS))
+    asked = Rollout(OTHER, EventType.REBOOT, Over.HOSTS, OPERATOR, NOON_MS, in_hand=(target,))
+
+    assert target_waits_for(asked, target, fleet(scope(), operations=[over]), NOW) == (
+        "the next full second, from which on its wave no longer counts"
+    )

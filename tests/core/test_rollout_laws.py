@@ -70,7 +70,7 @@ def in_windows(fleet, limits):
 
 
 def listening(scopes):
-    """Where nobody listens a wave may end a second after another, at the very time the next are chosen."""
+    """Only who gets notice can end it early."""
     return {key: with_settings(scope, listening=Listening.ALWAYS) for key, scope in scopes.items()}
 
 

@@ -13,6 +13,7 @@ from notbefore.core.model import Vm
 from notbefore.core.operation import OperationStatus, ScopedVm
 from notbefore.core.rollout import Hit, Limits, Over, Rollout, RolloutStatus
 from notbefore.core.rollout_steps import paused, resumed, roll, stopped
+from notbefore.core.windows import Window
 
 ID = str(UUID(int=8))
 WAVE_S = 15 * MINUTE + 1 + 30
@@ -172,6 +173,20 @@ def test_an_event_that_somebody_cancelled_is_left_out():
     done = fleet.rollouts[ID]
     assert (done.status, done.touched, done.skipped) == (RolloutStatus.COMPLETED, 4, 1)
     assert fleet.times_touched()["b", "b0"] == 0
+
+
+def test_a_wave_whose_server_was_away_is_not_announced_when_its_window_is_closed():
+    """Issue: windows. The rollout had said the wave; nobody was there to announce it before the window closed."""
+    window = Window(("Mon", "Tue"), 12 * 60, 13 * 60)
+    fleet = watched(DrivenFleet(scopes_of({"a": [vm("a0")]})))
+    limits = Limits(max_hosts=1, windows=(window,))
+    fleet.roll_out(Rollout(ID, EventType.REBOOT, Over.HOSTS, OPERATOR, NOON.wall_ms, limits, waiting=("h1",)))
+    fleet.drive(ID)
+    fleet.at_ms += 2 * HOUR * 1000
+    fleet.run()
+
+    assert [at_ms for at_ms, _, _ in fleet.starts()] == [NOON.wall_ms + (24 * HOUR + 15 * MINUTE + 1) * 1000]
+    assert fleet.rollouts[ID].status is RolloutStatus.COMPLETED
 
 
 def test_what_ends_at_the_moment_of_a_choice_is_counted_at_the_next_one():

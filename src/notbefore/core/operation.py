@@ -112,7 +112,10 @@ class Wave:
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """`once`: what cannot be announced in its first wave is left, for whoever made the operation to ask again."""
+    """`once`: what cannot be announced in its first wave is left, for whoever made the operation to ask again.
+
+    `announced_by_ms`: a wave that is formed later than that is none: nobody knows how long its server was away.
+    """
 
     id: str
     type: EventType
@@ -124,6 +127,7 @@ class Operation:
     duration_s: int = -1
     recovery_s: int = 0
     not_before_ms: int | None = None
+    announced_by_ms: int | None = None
     once: bool = False
     status: OperationStatus = OperationStatus.RUNNING
     why: str = ""

@@ -26,6 +26,7 @@ ASK_AGAIN_MS = SECOND_MS
 ASK_AGAIN_MAX_MS = 64 * SECOND_MS
 STAGES = tuple(Stage)
 TOOK_NONE = "its scope could not take it then"
+TOO_LATE = "it came too late to be over before its window closes"
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,6 +111,9 @@ def may_form(operation: Operation) -> bool:
 
 def with_next_wave(operation: Operation, sight: Sight, now: Moment, changes: list[Change]) -> Operation:
     operation = without_the_gone(operation, sight)
+    if operation.announced_by_ms is not None and now.wall_ms > operation.announced_by_ms:
+        late = tuple(replace(one, why=TOO_LATE) for one in operation.waiting)
+        return replace(operation, waiting=late, waves_formed=1)
     groups = groups_ready(operation, sight, now)
     if not groups:
         return replace(operation, waves_formed=1) if operation.once else operation

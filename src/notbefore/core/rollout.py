@@ -67,13 +67,17 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class RolloutWave:
-    """The wave a target is in: its operation, and the VMs that were given to it."""
+    """The wave a target is in: its operation, and the VMs that were given to it.
+
+    `announced_by_ms`: announced later than that, it would not be over before its window closes.
+    """
 
     number: int
     operation: str
     vms: tuple[ScopedVm, ...]
     hosts: tuple[str, ...]
     begun_at_ms: int
+    announced_by_ms: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ Rule 3: of a scope that is in a wave of this rollout, no other update domain is 
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from notbefore.core.expected import Expected
 from notbefore.core.model import Scope, Vm, name_key
@@ -17,7 +17,7 @@ from notbefore.core.rollout import Limits, Over, Rollout, Target
 from notbefore.core.schedule import groups_going_down_together
 from notbefore.core.times import SECOND_MS, Moment, is_still_to_come, iso
 from notbefore.core.waves import hindrance_to
-from notbefore.core.windows import first_fit_ms
+from notbefore.core.windows import closes_ms, first_fit_ms
 
 Group = tuple[Scope, Sequence[Vm]]
 
@@ -32,10 +32,11 @@ class Blocked:
 
 @dataclass(frozen=True, slots=True)
 class Fit:
-    """The next wave's VMs, with the hosts they are on."""
+    """The next wave's VMs, with the hosts they are on, and until when it may be announced, if a window says so."""
 
     vms: tuple[ScopedVm, ...]
     hosts: tuple[str, ...]
+    announced_by_ms: int | None = None
 
 
 @dataclass(slots=True)
@@ -124,7 +125,11 @@ def next_fit(
         return Blocked(f"no window is open for the {need_ms // SECOND_MS} s that a wave needs")
     if opens_ms > now.wall_ms:
         return Blocked(f"its window, which opens at {iso(opens_ms)}", opens_ms)
-    return within_limits(rollout, ready, under_way)
+    fit = within_limits(rollout, ready, under_way)
+    closed_ms = closes_ms(rollout.limits.windows, now.wall_ms)
+    if isinstance(fit, Blocked) or closed_ms is None:
+        return fit
+    return replace(fit, announced_by_ms=closed_ms - need_ms)
 
 
 def vms_by_scope(waiting: Sequence[ScopedVm], scopes: Mapping[str, Scope]) -> list[tuple[Scope, list[Vm]]]:

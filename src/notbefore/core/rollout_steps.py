@@ -195,7 +195,7 @@ def with_next_wave(
     under_way.take(target.name)
     number = rollout.waves_begun + 1
     operation = rollout.operation_id(number)
-    wave = RolloutWave(number, operation, fit.vms, fit.hosts, now.wall_ms)
+    wave = RolloutWave(number, operation, fit.vms, fit.hosts, now.wall_ms, fit.announced_by_ms)
     going = {of.key for of in fit.vms}
     left = tuple(of for of in target.waiting if of.key not in going)
     changes.append(told("rollout wave", f"wave {number}: {in_vms(len(fit.vms))} of {target.name}", rollout))
@@ -231,6 +231,7 @@ def operation_of(rollout: Rollout, target: Target, wave: RolloutWave) -> Stepped
         description=rollout.description,
         duration_s=rollout.duration_s,
         recovery_s=rollout.limits.recovery_s,
+        announced_by_ms=wave.announced_by_ms,
         once=True,
         waiting=tuple(Waiting(of) for of in wave.vms),
     )

@@ -64,6 +64,11 @@ def first_fit_ms(windows: Sequence[Window], at_ms: int, need_ms: int) -> int | N
     return None
 
 
+def closes_ms(windows: Sequence[Window], at_ms: int) -> int | None:
+    """When the window that is open at that time closes; None when there are no windows."""
+    return next((end_ms for _, end_ms in openings_from(windows, at_ms)), None)
+
+
 def openings_from(windows: Sequence[Window], at_ms: int) -> Iterator[Opening]:
     """When it is open, in order, windows that touch or overlap as one; from the one that `at_ms` lies in."""
     last: Opening | None = None
