@@ -154,8 +154,9 @@ def test_a_rollout_is_paused_resumed_and_cancelled(tenants, real, rollout):
     """Issue: pause, resume, cancel. What is withdrawn is Cancelled, and VMs see nothing of it."""
     of = rollout["id"]
 
-    paused = real("rollouts", "pause", of).lines[0]
-    assert paused == f"Rollout {of}: Reboot over 2 hosts, Paused: paused by operator admin"
+    paused = real("rollouts", "pause", of).lines
+    assert paused[0] == f"Rollout {of}: Reboot over 2 hosts, Paused: paused by operator admin"
+    assert any(line.startswith("  rack1-a: wave 1, 2 VMs, 2 announced: waiting for") for line in paused)
     assert real("rollouts", "resume", of, "--json").json["status"] == "Running"
     assert real("rollouts", "cancel", of).lines[0].endswith("Cancelling: cancelled by operator admin")
     waits_for(tenants, f"/v1/rollouts/{of}", lambda one: one["status"] == "Cancelled")

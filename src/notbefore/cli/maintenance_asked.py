@@ -130,7 +130,7 @@ def rolled_out(api: ControlApi, body: Json, how: How) -> None:
         lambda one: rollout_lines.lines_of(one, seen(api, [one]).operations),
         as_json=how.as_json,
     )
-    _said(rollout_lines.lines_of(ended), how)
+    _said(rollout_lines.lines_of(ended, seen(api, [ended]).operations), how)
     _as_json({"rollout": ended, "plan": answer["plan"]}, how)
     _refuse_bad_rollout(ended)
 

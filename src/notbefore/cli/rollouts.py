@@ -131,11 +131,12 @@ def _refuse_before_a_word(context: typer.Context, *, watch: bool, as_json: bool)
 
 
 def _say(rollout: str, word: str, *, as_json: bool) -> None:
-    answer = connect().post("rollouts", rollout.lower(), word)
+    api = connect()
+    answer = api.post("rollouts", rollout.lower(), word)
     if as_json:
         show_json(answer)
     else:
-        show_lines(lines_of(answer))
+        show_lines(lines_of(answer, seen(api, [answer]).operations))
 
 
 def _all(api: ControlApi) -> list[Json]:
