@@ -7,11 +7,23 @@ import subprocess
 import threading
 from collections import Counter
 from datetime import datetime
+from random import Random
 
 from served import PROGRAM, ServerProcess
 
 HOSTS, SCOPES, DOMAINS = 20, 20, 5
 KILLS = 10
+MORE = 0.5
+SETTINGS = (
+    {"listening": "always"},
+    {"listening": "always"},
+    {"listening": "never"},
+    {"listening": "always", "auto_approve": ["Platform:Reboot"]},
+    {"listening": "always", "recovery_s": 60},
+    {"listening": "always", "recovery_s": 900},
+    {"listening": "always", "notice_s": {"Reboot": 120}},
+    {"listening": "always", "notice_s": {"Reboot": 1800}},
+)
 MOMENTS = ("visible", "not_before", "ends")
 TURNED_PAST_S = 3600
 DAY_S = 24 * 3600
@@ -31,16 +43,16 @@ def test_a_rollout_killed_with_its_server_ten_times_ends_as_it_was_planned(tmp_p
             kill_at(server, at, turning=number % 2 == 1)
         server.control("POST", "/v1/clock", {"advance_s": 3 * DAY_S})
         rollout = server.control("GET", f"/v1/rollouts/{begun['rollout']['id']}")[1]
-        seen = events_in_history(server)
+        seen = waves_in_history(server)
     finally:
         server.stop()
 
     assert (rollout["status"], rollout["failed"], rollout["skipped"]) == ("Completed", 0, 0)
     assert rollout["ended_at"] == planned["ends"]
-    assert seen == events_in_plan(begun["plan"])
-    touched = Counter((scope, vm) for scope, vms, *_ in seen.values() for vm in vms)
+    assert seen == waves_in_plan(begun["plan"])
+    touched = Counter((scope, vm) for *_, events in seen for _, scope, vms in events for vm in vms)
     assert set(touched.values()) == {1}
-    assert len(touched) == SCOPES * DOMAINS
+    assert len(touched) == rollout["touched"] > SCOPES * DOMAINS
 
 
 def moments_to_kill_at(plan):
@@ -82,13 +94,16 @@ def seconds(at):
 
 
 def declare_fleet(server):
-    """Each scope has a VM in each update domain, each on another host; each host has five VMs of five scopes."""
+    """Each scope has a VM in each update domain, each on another host, and some more of them anywhere.
+
+    Not all have the same notice, and some none: so waves do not all end together, and some end just when the next are chosen.
+    """
+    dice = Random(1)
     for scope in range(SCOPES):
-        vms = [
-            {"name": f"vm-{domain}", "update_domain": domain, "host": f"h{(scope + 3 * domain) % HOSTS}"}
-            for domain in range(DOMAINS)
-        ]
-        body = {"settings": {"listening": "always"}, "vms": vms}
+        hosts = {f"vm-{domain}": (scope + 3 * domain) % HOSTS for domain in range(DOMAINS)}
+        hosts |= {f"more-{domain}": dice.randrange(HOSTS) for domain in range(DOMAINS) if dice.random() < MORE}
+        vms = [{"name": vm, "update_domain": int(vm[-1]), "host": f"h{host}"} for vm, host in hosts.items()]
+        body = {"settings": dice.choice(SETTINGS), "vms": vms}
         assert server.control("PUT", f"/v1/scopes/scope-{scope}", body)[0] == 201
 
 
@@ -106,23 +121,33 @@ def without_ids(plan):
     return {**plan, "waves": waves}
 
 
-def events_in_plan(plan):
-    """By id: where, which VMs, and when they become visible, start and end."""
-    return {
-        event["event"]: (event["scope"], tuple(event["vms"]), wave["visible"], wave["not_before"], wave["ends"])
+def waves_in_plan(plan):
+    """Of each wave: when it becomes visible, when the last of it starts and ends, and which VMs are in it."""
+    return sorted(
+        (
+            wave["visible"],
+            wave["not_before"],
+            wave["ends"],
+            sorted((event["event"], event["scope"], event["vms"]) for event in wave["events"]),
+        )
         for wave in plan["waves"]
-        for event in wave["events"]
-    }
+    )
 
 
-def events_in_history(server):
-    times = {}
+def waves_in_history(server):
+    waves = {}
     for record in whole_history(server):
         for change in record["changes"]:
             if (event := change["event"]) and change["what"].partition(":")[0] in ("scheduled", "started", "completed"):
-                of = times.setdefault(event["id"], [record["scope"], tuple(event["vms"])])
-                of.append(record["at"])
-    return {event_id: tuple(told) for event_id, told in times.items()}
+                waves.setdefault(event["operation"], []).append((record["at"], change["what"], record["scope"], event))
+    return sorted(map(wave_as_it_went, waves.values()))
+
+
+def wave_as_it_went(told):
+    starts = [at for at, what, *_ in told if what.startswith("started")]
+    ends = [at for at, what, *_ in told if what == "completed"]
+    events = {event["id"]: (event["id"], scope, event["vms"]) for _, _, scope, event in told}
+    return told[0][0], max(starts), max(ends), sorted(events.values())
 
 
 def whole_history(server):
