@@ -10,7 +10,10 @@ from odd_server import EVENT, OTHER, Act, OddServer, answer, document, event
 from turned_clock import TurnedClock
 
 from notbefore.client import EndpointError, Patience, ScheduledEvents
+from notbefore.client.conversation import Conversation
 from notbefore.client.document import moment, parsed_document
+from notbefore.client.endpoint import checked_endpoint
+from notbefore.client.steps import Answer
 
 NOON = datetime(2026, 3, 2, 12, 15, tzinfo=UTC)
 
@@ -265,6 +268,22 @@ def test_the_first_answer_has_two_minutes_and_the_others_five_seconds():
     assert patience.for_answer_s(100.0, None) == 120
     assert patience.for_answer_s(100.0, 90.0) == 5
     assert patience.for_answer_s(90.0 + 24 * 3600, 90.0) == 120
+
+
+def test_who_knows_its_name_still_waits_long_for_the_first_document():
+    """The instance metadata answers at once; it is the first question for events that enables the service [seed]."""
+    talk = Conversation(checked_endpoint("http://127.0.0.1:1"), "2020-07-01", Patience())
+
+    def asked_and_answered(plan, body):
+        ask = next(plan)
+        with pytest.raises(StopIteration):
+            plan.send(Answer(200, {}, body, 100.0, 100.0))
+        return ask.timeout_s
+
+    assert asked_and_answered(talk.name(100.0), b'{"compute":{"name":"web-1"}}') == 5
+    assert asked_and_answered(talk.document(100.0), b'{"Events":[]}') == 120
+    assert asked_and_answered(talk.document(100.0), b'{"Events":[]}') == 5
+    assert asked_and_answered(talk.approval([EVENT], 100.0), b"") == 5
 
 
 @pytest.mark.parametrize(

@@ -36,14 +36,14 @@ class Conversation:
 
     def document(self, now_s: float) -> Plan[Document]:
         """The events scheduled for the VM's scope, now."""
-        while True:
-            answer = yield from self._persistently(self._question, now_s)
-            if isinstance(answer, Refused):
-                raise answer.error
-            document = self._document_of(answer, self._shown)
-            if isinstance(document, Trouble):
-                raise document.error
-            return document
+        answer = yield from self._persistently(self._question, now_s)
+        if isinstance(answer, Refused):
+            raise answer.error
+        self._answered_s = answer.at_s
+        document = self._document_of(answer, self._shown)
+        if isinstance(document, Trouble):
+            raise document.error
+        return document
 
     def _question(self, now_s: float) -> Ask:
         timeout_s = self._patience.for_answer_s(now_s, self._answered_s)
@@ -93,7 +93,10 @@ class Conversation:
             return Ask("POST", self._target, self._patience.for_answer_s(now_s, self._answered_s), JSON, body)
 
         answer = yield from self._persistently(approval, now_s)
-        return answer if isinstance(answer, Refused) else None
+        if isinstance(answer, Refused):
+            return answer
+        self._answered_s = answer.at_s
+        return None
 
     # -- watch
 
@@ -138,7 +141,10 @@ class Conversation:
     # -- who am I
 
     def name(self, now_s: float) -> Plan[str]:
-        """The VM's own name: from the instance metadata, else from settings; never the hostname by itself."""
+        """The VM's own name: from the instance metadata, else from settings; never the hostname by itself.
+
+        Its answer enables nothing: the first question for events still has the time of a first one.
+        """
         if not self._name:
             told, why = yield from self._told_name(now_s)
             self._name = told or self._vm or nobody(self._endpoint.url, why)
@@ -167,7 +173,6 @@ class Conversation:
             now_s = outcome.at_s
             verdict = verdict_on(outcome, self._endpoint.url)
             if not isinstance(verdict, Trouble):
-                self._answered_s = now_s if isinstance(verdict, Answer) else self._answered_s
                 return verdict
             self._shown.forget()
             is_final = final is not None and isinstance(outcome, Answer) and outcome.status == final
