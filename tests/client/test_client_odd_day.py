@@ -106,6 +106,16 @@ def test_an_empty_body_twice_is_believed():
     assert len(questions) == 3
 
 
+def test_an_empty_body_is_not_made_two_by_not_modified():
+    """It may carry the number of the document it stands for: then 304 says nothing of the events."""
+    shown = answer(200, document(3, event()), ETag="3")
+
+    told, questions = first_changes(3, shown, answer(200, b"", ETag="3"), shown, answer(200, document(4, event(OTHER))))
+
+    assert told == [("appeared", EVENT), ("ended", EVENT), ("appeared", OTHER)]
+    assert [question.headers.get("if-none-match") for question in questions] == [None, "3", None, "3"]
+
+
 def test_watching_again_begins_anew():
     """Each watch tells what is there now."""
     with OddServer(answer(200, document(1, event()))) as server, ScheduledEvents(server.url) as client:
@@ -154,6 +164,18 @@ def test_a_server_that_only_says_it_holds_is_not_asked_without_pause():
         next(ScheduledEvents(server.url, clock=clock).watch())
 
     assert clock.slept == [1.0] * 4
+
+
+@pytest.mark.parametrize("plain", [answer(200, document(2)), answer(200, b"", ETag="2")])
+def test_an_endpoint_that_held_and_gives_no_number_any_more_is_asked_once_a_second(plain):
+    """Nothing can be held without one: another server took the address, or one that is empty."""
+    clock = TurnedClock()
+    held = answer(304, Preference_Applied="wait=3")
+    end = answer(200, document(4, event()), ETag="4")
+    with OddServer(answer(200, document(1), ETag="1"), held, plain, plain, plain, end) as server:
+        next(ScheduledEvents(server.url, clock=clock).watch())
+
+    assert clock.slept == [1.0] * 5
 
 
 def test_the_document_is_asked_for_whole_once_a_minute_and_after_trouble():

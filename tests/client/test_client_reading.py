@@ -190,6 +190,30 @@ def test_an_etag_is_given_back_and_304_is_the_same_document():
     assert server.questions[1].headers["if-none-match"] == "7"
 
 
+def test_what_another_thread_forgets_is_still_known_to_who_asked_about_it():
+    """One client serves several threads: trouble with an approval is none of a document's that is under way."""
+    talk = Conversation(checked_endpoint("http://127.0.0.1:1"), "2020-07-01", Patience())
+    shown = Answer(200, {"etag": "7"}, json.dumps(document(7, event())).encode(), 100.0, 100.0)
+
+    first = ended(talk.document(100.0), shown)
+    reading, approving = talk.document(101.0), talk.approval([EVENT], 101.0)
+    assert next(reading).headers == {"If-None-Match": "7"}
+    next(approving)
+    approving.send(Answer(500, {}, b"", 101.0, 101.0))
+    with pytest.raises(StopIteration) as read:
+        reading.send(Answer(304, {}, b"", 101.0, 101.0))
+
+    assert read.value.value is first
+
+
+def ended(plan, answered):
+    """What a plan comes to that asks once and is answered so."""
+    next(plan)
+    with pytest.raises(StopIteration) as end:
+        plan.send(answered)
+    return end.value.value
+
+
 # -- patience
 
 

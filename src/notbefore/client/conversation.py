@@ -12,7 +12,7 @@ from notbefore.client.changes import Seen
 from notbefore.client.document import Document
 from notbefore.client.endpoint import Endpoint, EndpointError, log
 from notbefore.client.identity import INSTANCE_PATH, INSTANCE_VERSION, name_in, nobody
-from notbefore.client.polling import Poll, Shown
+from notbefore.client.polling import Known, Poll, Shown
 from notbefore.client.retries import Patience, Retries
 from notbefore.client.steps import Answer, Ask, Outcome, Plan, Tell, asked
 from notbefore.client.verdicts import BAD_REQUEST, NOT_FOUND, NOT_MODIFIED, Refused, Trouble, document_in, verdict_on
@@ -36,22 +36,28 @@ class Conversation:
 
     def document(self, now_s: float) -> Plan[Document]:
         """The events scheduled for the VM's scope, now."""
-        answer = yield from self._persistently(self._question, now_s)
+        known: Known | None = None
+
+        def question(now_s: float) -> Ask:
+            nonlocal known
+            known = self._shown.known(now_s)
+            timeout_s = self._patience.for_answer_s(now_s, self._answered_s)
+            return Ask("GET", self._target, timeout_s, known.condition if known else {})
+
+        answer = yield from self._persistently(question, now_s)
         if isinstance(answer, Refused):
             raise answer.error
         self._answered_s = answer.at_s
-        document = self._document_of(answer, self._shown)
+        document = self._document_of(answer, known, self._shown)
         if isinstance(document, Trouble):
             raise document.error
         return document
 
-    def _question(self, now_s: float) -> Ask:
-        timeout_s = self._patience.for_answer_s(now_s, self._answered_s)
-        return Ask("GET", self._target, timeout_s, self._shown.condition(now_s))
-
-    def _document_of(self, answer: Answer, shown: Shown) -> Document | Trouble:
+    def _document_of(self, answer: Answer, known: Known | None, shown: Shown) -> Document | Trouble:
         if answer.status == NOT_MODIFIED:
-            return shown.document or Trouble(EndpointError(f"{self._endpoint.url} answered 304 to a plain question."))
+            if known is not None:
+                return known.document
+            return Trouble(EndpointError(f"{self._endpoint.url} answered 304 to a plain question."))
         document = document_in(answer, self._endpoint.url)
         if isinstance(document, Document):
             shown.keep(document, answer)
@@ -131,7 +137,7 @@ class Conversation:
             return Trouble(verdict.error)
         if isinstance(verdict, Trouble):
             return verdict
-        document = self._document_of(verdict, poll.shown)
+        document = self._document_of(verdict, poll.known, poll.shown)
         if isinstance(document, Trouble):
             return document
         poll.took(verdict)

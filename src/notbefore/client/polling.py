@@ -4,10 +4,11 @@ Rule 1: `Prefer: wait` goes with every conditional question. Where the endpoint 
 question until something changes; else there is one question a second, from start to start.
 Rule 2: it is first tried with so short a wait that an answer comes in the usual time either way.
 Rule 3: at least once a minute, and after every trouble, the document is asked for whole: a service that began anew may
-use a number again for something else [real].
+use a number again for something else [real]. So it is after an empty body: "not modified" would make two of one.
 """
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 from notbefore.client.document import Document
 from notbefore.client.endpoint import log
@@ -22,27 +23,37 @@ ETAG_MAX_CHARS = 256
 PROBE_MARGIN_S = 2
 
 
+@dataclass(frozen=True, slots=True)
+class Known:
+    """A document that came whole, and how to ask whether it is still that one."""
+
+    document: Document
+    etag: str
+    at_s: float
+
+    @property
+    def condition(self) -> Mapping[str, str]:
+        return {"If-None-Match": self.etag}
+
+
 class Shown:
-    """The last document that came whole, and its ETag."""
+    """The last document that came whole. Threads may share it: what a question is about is taken out at once."""
 
     def __init__(self) -> None:
-        self.document: Document | None = None
-        self._etag = ""
-        self._at_s = 0.0
+        self._known: Known | None = None
 
     def keep(self, document: Document, answer: Answer) -> None:
         etag = answer.headers.get("etag", "")
-        self.document, self._at_s = document, answer.at_s
-        self._etag = etag if len(etag) <= ETAG_MAX_CHARS else ""
+        can_be_asked_of = document.raw.strip() and 0 < len(etag) <= ETAG_MAX_CHARS
+        self._known = Known(document, etag, answer.at_s) if can_be_asked_of else None
 
     def forget(self) -> None:
-        self.document = None
+        self._known = None
 
-    def condition(self, now_s: float) -> Mapping[str, str]:
-        """The header that asks for a change only, when that can be trusted."""
-        if self.document is None or not self._etag or now_s - self._at_s >= WHOLE_AGAIN_S:
-            return {}
-        return {"If-None-Match": self._etag}
+    def known(self, now_s: float) -> Known | None:
+        """What a change can be asked of, when that can be trusted."""
+        known = self._known
+        return known if known and now_s - known.at_s < WHOLE_AGAIN_S else None
 
 
 class Poll:
@@ -55,15 +66,16 @@ class Poll:
         self._patience = patience
         self._answered_s: float | None = None
         self._is_held: bool | None = None
-        self._was_whole = True
+        self.known: Known | None = None
+        """What the last question was about; None when it was for the whole."""
 
     @property
     def was_answered(self) -> bool:
         return self._answered_s is not None
 
     def question(self, now_s: float) -> Ask:
-        condition = self.shown.condition(now_s)
-        self._was_whole = not condition
+        self.known = self.shown.known(now_s)
+        condition = self.known.condition if self.known else {}
         timeout_s = self._patience.for_answer_s(now_s, self._answered_s)
         wait_s = HELD_S if self._is_held else int(self._patience.later_s) - PROBE_MARGIN_S
         if not condition or wait_s < 1:
@@ -74,7 +86,7 @@ class Poll:
     def took(self, answer: Answer) -> None:
         """A good answer came: does the endpoint hold questions?"""
         self._answered_s = answer.at_s
-        if self._was_whole:
+        if self.known is None:
             return
         applied = "wait" in answer.headers.get("preference-applied", "").lower()
         if applied or answer.status == NOT_MODIFIED:
@@ -85,8 +97,9 @@ class Poll:
         self._is_held = None
 
     def rest(self, answer: Answer, *, changed: bool) -> Wait:
-        """Until the next question: none where the endpoint itself holds it."""
-        ask_at_once = self._is_held and (changed or self._was_whole)
+        """Until the next question: none where the endpoint itself holds it, if there is a number to hold it for."""
+        was_news = changed or self.known is None
+        ask_at_once = self._is_held and was_news and self.shown.known(answer.at_s) is not None
         pause_s = 0.0 if ask_at_once else self._every_s
         return Wait(pause_s, pause_s, since_s=answer.asked_s)
 

@@ -75,7 +75,7 @@ def _document(outcome: Outcome, poll: Poll, url: str) -> Document | None:
     """What it shows, if that is a document; the poll learns either way."""
     document: Document | None = None
     if isinstance(outcome, Answer) and outcome.status == NOT_MODIFIED:
-        document = poll.shown.document
+        document = poll.known.document if poll.known else None
     elif isinstance(outcome, Answer) and outcome.status == OK:
         read = document_in(outcome, url)
         document = read if isinstance(read, Document) else None
