@@ -38,12 +38,16 @@ class Question:
 
 @dataclass
 class Act:
-    """What is sent for a question. `hangs`: nothing more until the client hangs up. `lasts`: while this is true."""
+    """What is sent for a question. `hangs`: nothing more until the client hangs up. `lasts`: while this is true.
+
+    `repeats`: sent behind it, until the client hangs up.
+    """
 
     sent: bytes = b""
     closes: bool = False
     hangs: bool = False
     lasts: Callable[[], bool] = field(default=lambda: False)
+    repeats: bytes = b""
 
 
 def answer(status: int = 200, body: bytes | str | dict[str, Any] = b"", **headers: str) -> Act:
@@ -125,6 +129,8 @@ class OddServer:
             self._guard.notify_all()
             act = self._next_act(question.connection)
         line.sendall(act.sent)
+        while act.repeats:
+            line.sendall(act.repeats)
         if act.hangs:
             line.recv(1)
         return not (act.closes or act.hangs)

@@ -285,6 +285,15 @@ def test_an_answer_that_drips_has_no_more_time_than_another(clock):
     assert "did not answer in time (limit 0.2 s)" in error.message
 
 
+def test_an_answer_that_never_ends_has_no_more_time_either(clock):
+    """There is always something more to read: `100 Continue`, for ever."""
+    endless = Act(repeats=b"HTTP/1.1 100 Continue\r\n\r\n" * 500)
+
+    error, _ = asked(clock, endless, patience=Patience(first_s=0.2, attempts=1))
+
+    assert "did not answer in time (limit 0.2 s)" in error.message
+
+
 def test_the_first_answer_has_two_minutes_and_the_others_five_seconds():
     """The first call enables the service [seed]; after a day without a question it is the first again [real]."""
     patience = Patience()
@@ -342,6 +351,14 @@ def test_304_to_a_plain_question_is_no_answer(clock):
     error, _ = asked(clock, answer(304))
 
     assert "304" in error.message
+
+
+def test_credentials_are_refused_and_not_said_back():
+    """The service has none; what is in a URL ends up in a log."""
+    with pytest.raises(EndpointError, match="a user or a password") as refused:
+        ScheduledEvents("http://me:secret@127.0.0.1:1")
+
+    assert "secret" not in f"{refused.value.message} {refused.value.hint} {refused.value.facts}"
 
 
 def test_the_environment_may_name_the_endpoint(monkeypatch):

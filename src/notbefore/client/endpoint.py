@@ -49,4 +49,7 @@ def checked_endpoint(url: str, source: str | None = None) -> Endpoint:
         host, port = None, 0
     if not host or port == 0 or parts.scheme != "http":
         raise EndpointError(f"{url!r} is not an endpoint.", f"Write http://ADDRESS:PORT, or {DEFAULT_ENDPOINT}.")
+    if "@" in parts.netloc:
+        # Not said back: what is said is logged.
+        raise EndpointError(f"The endpoint at {host} is given with a user or a password.", "The service asks for none.")
     return Endpoint(url, host, port or HTTP_PORT, parts.path.rstrip("/"), source)

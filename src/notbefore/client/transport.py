@@ -1,7 +1,7 @@
 """Questions as HTTP: one kept connection to the endpoint, bounded in time and size.
 
 Rule 1: straight to the address: proxies are ignored, redirects not followed.
-Rule 2: a time limit holds for the whole answer, however slowly it drips.
+Rule 2: a time limit holds for the whole answer, however slowly it drips and however fast it flows.
 Rule 3: a kept connection that the server has closed meanwhile is opened again at once, without counting as trouble.
 Rule 4: whatever goes wrong is an outcome, never an exception.
 Rule 5: one connection is kept. Who asks while it is busy gets one of its own, which is closed afterwards.
@@ -19,7 +19,6 @@ from notbefore.client.endpoint import Endpoint
 from notbefore.client.steps import Answer, Ask, Loss, Lost, Outcome
 
 ANSWER_MAX_BYTES = 4 * 1024 * 1024
-TIMEOUT_MIN_S = 0.001
 HEADERS = {"Metadata": "true", "User-Agent": f"notbefore-client/{__version__}"}
 CLOSED_MEANWHILE = (http.client.RemoteDisconnected, ConnectionResetError, ConnectionAbortedError, BrokenPipeError)
 
@@ -35,7 +34,10 @@ class TimedSocket(socket.socket):
     time = SystemClock()
 
     def recv_into(self, *args: Any, **named: Any) -> int:
-        self.settimeout(max(self.deadline_s - self.time.steady_s(), TIMEOUT_MIN_S))
+        left_s = self.deadline_s - self.time.steady_s()
+        if left_s <= 0:
+            raise TimeoutError
+        self.settimeout(left_s)
         return super().recv_into(*args, **named)
 
 
