@@ -22,12 +22,18 @@ class MetadataClient : WebClient
         request.Timeout = LimitMs;
         return request;
     }
+
+    protected override WebResponse GetWebResponse(WebRequest request)
+    {
+        var response = (HttpWebResponse)base.GetWebResponse(request);
+        if (response.StatusCode == HttpStatusCode.OK) return response;
+        throw new WebException("a redirect is no answer: " + response.StatusCode);
+    }
 }
 
 static class Watch
 {
-    const string Service = "http://169.254.169.254/metadata";
-    const string Events = Service + "/scheduledevents?api-version=2020-07-01";
+    const string Service = "http://169.254.169.254/metadata", Events = Service + "/scheduledevents?api-version=2020-07-01";
     static readonly MetadataClient Client = new MetadataClient();
     static readonly HashSet<string> Prepared = new HashSet<string>(), Approved = new HashSet<string>();
 
@@ -44,9 +50,10 @@ static class Watch
     static void Look(string me)
     {
         string json = Client.DownloadString(Events);
+        JToken all = json.Trim() == "" ? new JArray() : JObject.Parse(json)["Events"]; // no body at all means no events
+        if (all == null) throw new FormatException("this is no document of events");
         Client.LimitMs = 5000;
-        JToken all = json.Trim() == "" ? null : JObject.Parse(json)["Events"]; // no body at all means no events
-        var mine = (all ?? new JArray()).Where(one => one["Resources"].Any(name => ((string)name).Equals(me, StringComparison.OrdinalIgnoreCase))).ToList();
+        var mine = all.Where(one => one["Resources"].Any(name => ((string)name).Equals(me, StringComparison.OrdinalIgnoreCase))).ToList();
         foreach (JToken one in mine)
         {
             string id = (string)one["EventId"];
@@ -56,23 +63,17 @@ static class Watch
             Approved.Add(id);
         }
         foreach (string gone in Prepared.Where(id => mine.All(one => (string)one["EventId"] != id)).ToList())
-        {
-            Recover(gone); // no longer in the list: done or cancelled
-            Prepared.Remove(gone);
-        }
+            if (Prepared.Remove(gone)) Recover(gone); // no longer in the list: done or cancelled
     }
 
     static void Main(string[] args)
     {
-        string me = args.Length > 0 ? args[0] : null;
-        for (; ; Thread.Sleep(1000))
-        {
+        for (string me = args.Length > 0 ? args[0] : ""; ; Thread.Sleep(1000))
             try
             {
                 if (string.IsNullOrEmpty(me)) Console.WriteLine("watching as {0}", me = (string)JObject.Parse(Client.DownloadString(Service + "/instance?api-version=2021-02-01"))["compute"]["name"]);
-                Look(me);
+                if (!string.IsNullOrEmpty(me)) Look(me);
             }
             catch (Exception trouble) { Console.Error.WriteLine(trouble.Message); } // 410, 429 and 5xx pass; what was known stays known
-        }
     }
 }

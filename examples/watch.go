@@ -4,6 +4,7 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"io"
 	"net/http"
 	"strings"
 	"time"
@@ -31,34 +32,30 @@ func ask(method, url, body string) (told answer, err error) {
 		return told, err
 	}
 	defer response.Body.Close()
-	if response.StatusCode != http.StatusOK {
-		return told, fmt.Errorf("%s %s", method, response.Status)
-	}
-	if response.ContentLength != 0 { // no body at all means no events
-		err = json.NewDecoder(http.MaxBytesReader(nil, response.Body, 1<<22)).Decode(&told)
+	raw, err := io.ReadAll(http.MaxBytesReader(nil, response.Body, 1<<22))
+	isRead := json.Unmarshal(raw, &told) == nil && (told.Events != nil || told.Compute.Name != "") || method == "POST"
+	if err != nil || response.StatusCode != http.StatusOK || len(raw) > 0 && !isRead { // no body at all means no events
+		err = fmt.Errorf("%s %s: %.80q", method, response.Status, raw)
 	}
 	return told, err
 }
 
-func look(me string) error {
-	document, err := ask("GET", events, "")
+func look(me string, document answer) (err error) {
 	current := map[string]bool{}
 	for _, one := range document.Events {
 		id, names := one.EventId, "|"+strings.Join(one.Resources, "|")+"|"
-		if !strings.Contains(strings.ToLower(names), "|"+strings.ToLower(me)+"|") {
-			continue // it concerns others
-		}
-		if current[id] = true; !prepared[id] { // Put your own here: leave the load balancer, hand over, save.
+		current[id] = strings.Contains(strings.ToLower(names), "|"+strings.ToLower(me)+"|")
+		if current[id] && !prepared[id] { // Put your own here: leave the load balancer, hand over, save.
 			fmt.Printf("preparing: %s of %s, not before %s\n", one.EventType, id, one.NotBefore)
 			prepared[id] = true
 		}
-		if one.EventStatus == "Scheduled" && !approved[id] { // what was Started before had no notice
+		if current[id] && one.EventStatus == "Scheduled" && !approved[id] { // what was Started before had no notice
 			_, err = ask("POST", events, `{"StartRequests":[{"EventId":"`+id+`"}]}`)
 			approved[id] = err == nil
 		}
 	}
 	for id := range prepared {
-		if err == nil && !current[id] { // gone from the list: done or cancelled
+		if !current[id] { // gone from the list: done or cancelled
 			fmt.Printf("recovering: %s is over\n", id)
 			delete(prepared, id)
 		}
@@ -68,12 +65,15 @@ func look(me string) error {
 
 func main() {
 	client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
-	instance, err := ask("GET", service+"/instance?api-version=2021-02-01", "")
-	for ; instance.Compute.Name != ""; time.Sleep(time.Second) {
-		if err = look(instance.Compute.Name); err != nil {
+	for me, url := "", service+"/instance?api-version=2021-02-01"; ; time.Sleep(time.Second) {
+		told, err := ask("GET", url, "")
+		if told.Compute.Name != "" {
+			me, url = told.Compute.Name, events
+		} else if me != "" && err == nil {
+			client.Timeout, err = 5*time.Second, look(me, told)
+		}
+		if err != nil {
 			fmt.Println(err) // busy, updating or away: 410, 429 and 5xx pass; what was known stays known
 		}
-		client.Timeout = 5 * time.Second
 	}
-	panic(fmt.Sprint("who am I? ", err))
 }

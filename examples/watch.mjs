@@ -21,7 +21,7 @@ async function ask(url, body) {
   });
   const text = await answer.text();
   if (!answer.ok) throw new Error(`${answer.status}: ${text}`);
-  return text.trim() && !body ? JSON.parse(text) : {}; // no body at all means no events
+  return text.trim() && !body ? JSON.parse(text) : { Events: [] }; // no body at all means no events
 }
 
 const prepared = new Set();
@@ -29,10 +29,11 @@ const approved = new Set();
 
 async function look(me) {
   const document = await ask(events);
+  if (!Array.isArray(document.Events)) throw new Error("this is no document of events");
   limitMs = 5_000;
   // Names are compared in any letter case.
   const concerns = (one) => one.Resources.some((name) => name.toLowerCase() === me.toLowerCase());
-  const mine = (document.Events ?? []).filter(concerns);
+  const mine = document.Events.filter(concerns);
   for (const one of mine) {
     if (!prepared.has(one.EventId)) {
       await prepare(one); // It may be Started already: then there was no notice.
@@ -56,7 +57,8 @@ let me = process.argv[2] ?? process.env.NOTBEFORE_VM;
 for (; ; await sleep(1000)) {
   try {
     if (!me) {
-      me = (await ask(`${service}/instance?api-version=2021-02-01`)).compute.name;
+      me = (await ask(`${service}/instance?api-version=2021-02-01`)).compute?.name;
+      if (!me) throw new Error("the endpoint does not say who this VM is");
       console.log(`watching as ${me}`);
     }
     await look(me);

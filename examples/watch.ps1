@@ -11,6 +11,7 @@ if ($PSVersionTable.PSVersion.Major -gt 5) { [System.Net.Http.HttpClient]::Defau
 else { [System.Net.WebRequest]::DefaultWebProxy = $none }
 # The first answer enables the service, which may take two minutes; later ones are quick.
 $limit = 120
+$ErrorActionPreference = "Stop" # a redirect is an error like any other
 
 # What the VM does about an event. Put your own here: leave the load balancer, hand over, save.
 function Invoke-Prepare($one) { Write-Host "preparing: $($one.EventType) of $($one.EventId), not before $($one.NotBefore)" }
@@ -35,8 +36,10 @@ $approved = @{}
 while ($true) {
     try {
         $document = Invoke-RestMethod -Method Get -Uri $events -Headers $headers -TimeoutSec $limit -MaximumRedirection 0
+        # No body at all means no events; an answer without Events means trouble.
+        if ($document -and $null -eq $document.Events) { throw "this is no document of events" }
         $limit = 5
-        # -contains compares names in any letter case. No body at all means no events.
+        # -contains compares names in any letter case.
         $mine = @($document.Events | Where-Object { $_ -and ($_.Resources -contains $Vm) })
         foreach ($one in $mine) {
             if (-not $prepared[$one.EventId]) {

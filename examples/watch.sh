@@ -7,8 +7,10 @@ service="http://169.254.169.254/metadata"
 events="$service/scheduledevents?api-version=2020-07-01"
 limit=120 # seconds: the first answer enables the service, which may take two minutes; later ones are quick
 
-# Every request: the header, no proxy, no redirect followed, a time limit, and a failure for any status of 400 and more.
-ask() { curl --silent --show-error --fail --noproxy '*' --max-time "$limit" --header 'Metadata: true' "$@"; }
+# Every request: the header, no proxy, a time limit, and a failure for a redirect as for any status of 400 and more.
+ask() {
+  curl --silent --show-error --fail --location --max-redirs 0 --noproxy '*' --max-time "$limit" --header 'Metadata: true' "$@"
+}
 
 # What the VM does about an event. Put your own here: leave the load balancer, hand over, save.
 prepare() { echo "preparing: $2 of $1, not before ${3:-now}"; }
@@ -19,8 +21,8 @@ approve() {
 }
 
 me=${1:-${NOTBEFORE_VM:-}}
-until [ -n "$me" ]; do
-  me=$(ask "$service/instance?api-version=2021-02-01" | jq --raw-output '.compute.name // empty') || sleep 1
+until me=${me:-$(ask "$service/instance?api-version=2021-02-01" | jq --raw-output '.compute.name // empty')} && [ -n "$me" ]; do
+  sleep 1
 done
 echo "watching as $me"
 
@@ -31,8 +33,8 @@ while true; do
     continue
   fi
   limit=5
-  # Names are compared in any letter case. No body at all means no events.
-  mine=$(jq --raw-output --arg me "$me" '.Events[]? | select(any(.Resources[]; ascii_downcase == ($me | ascii_downcase)))
+  # Names are compared in any letter case. No body at all means no events; JSON without Events means trouble.
+  mine=$(jq --raw-output --arg me "$me" '.Events[] | select(any(.Resources[]; ascii_downcase == ($me | ascii_downcase)))
     | [.EventId, .EventType, .EventStatus, .NotBefore] | join("|")' <<<"$document") || { sleep 1; continue; }
 
   declare -A current=()

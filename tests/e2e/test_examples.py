@@ -9,14 +9,16 @@ import sys
 from pathlib import Path
 
 import pytest
-from namespaces import host_with
+from namespaces import LINK_LOCAL, host_with
 from served import PROGRAM, ServerProcess
+from unsteady_server import MINE, SUDDEN
 
 from parts import NEWTONSOFT_JSON, missing_part
 
 pytestmark = [pytest.mark.part("netns"), pytest.mark.part("ip")]
 
-EXAMPLES = Path(__file__).parents[2] / "examples"
+HERE = Path(__file__).parent
+EXAMPLES = HERE.parents[1] / "examples"
 LOOKS = 60
 ME, OTHER = "FrontEnd_IN_0", "FrontEnd_IN_1"
 SAMPLES = ("watch.py", "watch.sh", "Watch.cs", "watch.go", "watch.mjs")
@@ -128,6 +130,40 @@ def is_started(server, event_id):
         if events(server)[ME]["status"] == "Started":
             return
     raise AssertionError(f"{event_id} was not approved")
+
+
+@pytest.mark.parametrize("sample", SAMPLES)
+def test_a_sample_gets_over_a_bad_day(host, built, sample):
+    """README of the samples: a failed question changes nothing; an error, a redirect or a wrong answer is not "no events".
+    An approval is given once, and again only when it did not get through."""
+    words = [sys.executable, HERE / "unsteady_server.py", LINK_LOCAL]
+    with subprocess.Popen([*host.inside(), *words], stdout=subprocess.PIPE, text=True) as server:
+        try:
+            assert server.stdout.readline() == "serves\n"
+            said = said_until([*host.inside(ME), *built(sample)], f"recovering: {SUDDEN}")
+        finally:
+            server.terminate()
+        asked = [line.split()[1:] for line in server.stdout]
+
+    done = [line for line in said if line.startswith(("preparing", "recovering"))]
+    assert [line.partition(":")[0] for line in done] == ["preparing", "recovering"] * 2
+    assert [event_id in line for line, event_id in zip(done, (MINE, MINE, SUDDEN, SUDDEN), strict=True)] == [True] * 4
+    assert [line for line in asked if line[0] == "approval"] == [["approval", "500", MINE], ["approval", "200", MINE]]
+    assert "elsewhere" not in {line[0] for line in asked}
+
+
+def said_until(words, last):
+    """What a program says, up to a line that begins so."""
+    said = []
+    with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as running:
+        try:
+            for line in running.stdout:
+                said.append(line)
+                if line.startswith(last):
+                    return said
+        finally:
+            running.terminate()
+    raise AssertionError(f"it ended with {said}")
 
 
 @pytest.mark.parametrize("sample", [*SAMPLES, "watch.ps1"])
