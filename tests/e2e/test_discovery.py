@@ -20,6 +20,23 @@ logging.basicConfig(level=logging.INFO, format="%(message)s")
 url = discover_endpoint(root=sys.argv[1], active=sys.argv[2] == "active")
 print(url, ScheduledEvents(url).document().incarnation)
 """
+GIVE_UP = """
+import asyncio, threading
+from notbefore.client import AsyncScheduledEvents
+
+async def main():
+    gave_up = 0
+    async with AsyncScheduledEvents() as service:
+        for _ in range(2):
+            try:
+                await asyncio.wait_for(service.document(), 0.5)
+            except TimeoutError:
+                gave_up += 1
+        searches = [one for one in threading.enumerate() if one.name == "notbefore-client-discovery"]
+        print(f"gave up {gave_up} times in {len(searches)} search")
+
+asyncio.run(main())
+"""
 FOUND = f"http://{HOST_ADDRESS} 1\n"
 OPTION = "0a:4e:00:01"
 LEASES = {
@@ -144,6 +161,15 @@ def test_a_wrong_server_on_the_address_is_not_taken_for_the_service(net, service
 
     assert ran.stdout == FOUND
     assert "the usual address: http://169.254.169.254 is not: " in ran.stderr
+
+
+def test_a_program_that_gives_up_the_search_need_not_wait_for_it(net):
+    """Cancelled while the endpoint is looked for, on asyncio: the program ends, though an answer may take two minutes."""
+    with wrong_server(net, 0, ""):
+        words = [*net.inside_vm, sys.executable, "-c", GIVE_UP]
+        ran = subprocess.run(words, capture_output=True, text=True, check=False, timeout=60)
+
+    assert (ran.stdout, ran.stderr, ran.returncode) == ("gave up 2 times in 1 search\n", "", 0)
 
 
 def test_ask_says_what_was_tried_when_nothing_is_there(net):

@@ -1,6 +1,10 @@
-"""An HTTP server that is not the service: `python wrong_server.py ADDRESS STATUS BODY`. Says when it serves."""
+"""An HTTP server that is not the service: `python wrong_server.py ADDRESS STATUS BODY`. Says when it serves.
+
+With the status 0 it never answers.
+"""
 
 import http.server
+import signal
 import sys
 
 ADDRESS, STATUS, BODY = sys.argv[1], int(sys.argv[2]), sys.argv[3].encode()
@@ -8,6 +12,8 @@ ADDRESS, STATUS, BODY = sys.argv[1], int(sys.argv[2]), sys.argv[3].encode()
 
 class Wrong(http.server.BaseHTTPRequestHandler):
     def do_GET(self):
+        while not STATUS:
+            signal.pause()
         self.send_response(STATUS)
         self.send_header("Content-Length", str(len(BODY)))
         self.end_headers()

@@ -3,11 +3,13 @@
 Rule 1: it carries out the very plans that ScheduledEvents does. Questions run on threads of its own, at most a few, so
 that a question held for a minute takes no thread from the program.
 Rule 2: cancelling a task cuts its question off: the thread is free at once, or when a connection attempt ends.
+Rule 3: the endpoint is looked for once for all who wait. That cannot be cut off, so no program waits for its end.
 """
 
 import asyncio
-from collections.abc import AsyncIterator
-from concurrent.futures import ThreadPoolExecutor
+import threading
+from collections.abc import AsyncIterator, Callable
+from concurrent.futures import Future, ThreadPoolExecutor
 from functools import cached_property
 from typing import TYPE_CHECKING, Self
 
@@ -25,6 +27,8 @@ if TYPE_CHECKING:
 
 class AsyncScheduledEvents(Caller):
     """The metadata endpoint, asked as a VM asks it."""
+
+    _discovering: "Future[tuple[Conversation, Lines]] | None" = None
 
     async def document(self) -> Document:
         """The events scheduled for the VM's scope, now."""
@@ -74,8 +78,9 @@ class AsyncScheduledEvents(Caller):
 
     async def _talk(self) -> tuple[Conversation, "Lines"]:
         if self._ready is None:
-            found = await asyncio.get_running_loop().run_in_executor(self._threads, self._discovered)
-            self._ready = self._ready or found
+            if self._discovering is None or (self._discovering.done() and self._discovering.exception()):
+                self._discovering = begun(self._discovered)
+            self._ready = await asyncio.wrap_future(self._discovering)
         return self._ready
 
     async def _carried_out(self, plan: Plan[Result], lines: "Lines") -> Result:
@@ -108,3 +113,18 @@ class AsyncScheduledEvents(Caller):
             raise
         lines.give_back(line)
         return outcome
+
+
+def begun(work: Callable[[], Result]) -> "Future[Result]":
+    """Under way on a thread that ends with the program. Whoever waits may give up; that leaves it to the others."""
+    future: Future[Result] = Future()
+    future.set_running_or_notify_cancel()
+
+    def run() -> None:
+        try:
+            future.set_result(work())
+        except Exception as error:  # noqa: BLE001  it is raised to whoever waits
+            future.set_exception(error)
+
+    threading.Thread(target=run, name="notbefore-client-discovery", daemon=True).start()
+    return future
