@@ -236,6 +236,24 @@ def test_what_stays_is_not_asked_again(clock, status):
     assert len(questions) == 1
 
 
+@pytest.mark.parametrize(
+    ("told", "said"),
+    [
+        ("Later", "Later."),
+        ("Not now!", "Not now!"),
+        ("No\nCRITICAL all is lost\x1b[2J", "No CRITICAL all is lost [2J."),
+        ("x" * 100_000, "x" * 200 + "..."),
+        ({"code": 1}, '{"code": 1}.'),
+        (" ", "it gave no reason."),
+    ],
+)
+def test_what_the_endpoint_says_is_said_back_on_one_line(clock, told, said):
+    """It ends up in somebody's log, at every try."""
+    error, _ = asked(clock, answer(403, {"error": told}))
+
+    assert error.message.endswith(f" answered 403: {said}")
+
+
 def test_410_is_put_up_with_for_70_seconds(clock):
     """The service is being updated [real]."""
     error, _ = asked(clock, answer(410))

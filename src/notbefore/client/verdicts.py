@@ -1,7 +1,7 @@
 """What an answer means: good, trouble that passes, or a refusal that stays (REFERENCE §2.4, §2.5).
 
 Rule 1: 404, 408, 410, 429, 5xx and silence pass; 400 and every other refusal stays; a redirect is a refusal.
-Rule 2: whatever it means, it has a sentence.
+Rule 2: whatever it means, it has a sentence: one line that can be logged, however much was said.
 """
 
 import json
@@ -19,6 +19,8 @@ PASSING = frozenset((NOT_FOUND, 408, GONE, TOO_MANY))
 SERVER_FAULTS = range(500, 600)
 REDIRECTS = range(300, 400)
 RETRY_AFTER_MAX_S = 120.0
+SAID_MAX_CHARS = 200
+NO_REASON = "it gave no reason."
 
 HINTS: Mapping[int, str] = {
     403: "The endpoint knows a VM by the address it asks from; ask from the VM itself.",
@@ -102,6 +104,15 @@ def _told(answer: Answer) -> str:
         return "it points elsewhere, and nobody sends a VM elsewhere."
     try:
         told = json.loads(answer.body)["error"]
-        return told if isinstance(told, str) else json.dumps(told)
+        return _sentence(told if isinstance(told, str) else json.dumps(told))
     except (ValueError, KeyError, TypeError, RecursionError):
-        return "it gave no reason."
+        return NO_REASON
+
+
+def _sentence(told: str) -> str:
+    """On one line, and not all of it when it is long."""
+    said = told[: SAID_MAX_CHARS + 1]
+    line = " ".join("".join(char if char.isprintable() else " " for char in said).split())
+    if len(said) > SAID_MAX_CHARS:
+        return f"{line[:SAID_MAX_CHARS]}..."
+    return (line if line.endswith((".", "!", "?")) else f"{line}.") if line else NO_REASON
