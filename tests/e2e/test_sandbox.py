@@ -175,6 +175,20 @@ def test_ports_serve_where_there_are_no_namespaces():
     assert all(url.startswith("http://127.0.0.1:") for url in json.loads(endpoints).values())
 
 
+@pytest.mark.parametrize("named_by", ["environment", "settings"])
+def test_the_store_of_a_server_that_serves_elsewhere_is_left_alone(tmp_path, named_by):
+    """A sandbox has a server and state of its own: turning its clock must not start the events of a real fleet."""
+    elsewhere, settings = tmp_path / "real.db", tmp_path / "notbefore.toml"
+    settings.write_text(f'[store]\nurl = "sqlite:{elsewhere}"\n')
+    named = {"NOTBEFORE_STORE_URL": f"sqlite:{elsewhere}"} if named_by == "environment" else {}
+    words = ("--config", str(settings)) if named_by == "settings" else ()
+
+    ran = sandbox("--port-per-vm", *words, "--", PROGRAM, "restart", "web-0", env={**os.environ, **named})
+
+    assert ran.returncode == 0, ran.stderr
+    assert not elsewhere.exists()
+
+
 def test_a_kernel_that_gives_no_namespaces_is_told_with_what_to_do():
     """Issue: a clear message where the kernel forbids it. A user namespace with limits of its own is such a kernel."""
     line = 'for n in user net; do echo 0 > /proc/sys/user/max_${n}_namespaces; done; exec "$@"'

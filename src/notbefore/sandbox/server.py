@@ -2,6 +2,8 @@
 
 Rule 1: it is out of the terminal's reach: Ctrl-C is for the command. It ends with its parent, however that ends.
 Rule 2: what it logs is kept beside its state, and shown when it does not start.
+Rule 3: its store is its own, whatever the environment or the settings name: its clock may be turned, and on the store
+of another server that would start that one's events.
 """
 
 import os
@@ -29,7 +31,8 @@ class SandboxServer:
         """`listeners` are addresses, each with the `scope/vm` that it belongs to, or none."""
         self.state = state
         self._log = state / "server.log"
-        self._words = [*PROGRAM, "serve", "--state", str(state), "--control", control, *words]
+        own = ("--state", str(state), "--store", f"sqlite:{state / 'notbefore.db'}", "--control", control)
+        self._words = [*PROGRAM, "serve", *own, *words]
         self._env = {**os.environ, "NOTBEFORE_METADATA_LISTENERS": toml_listeners(listeners)}
         self._process: subprocess.Popen[str] | None = None
         self.url = ""
