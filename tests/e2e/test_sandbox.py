@@ -98,6 +98,41 @@ def test_nothing_is_left_behind(tmp_path):
     assert processes_naming(str(tmp_path)) == []
 
 
+# Asked to end it tells the sandbox to hurry, and stays.
+UNWILLING = (
+    "import os, signal, sys\n"
+    "signal.signal(signal.SIGTERM, lambda *_: os.kill(int(sys.argv[1]), signal.SIGINT))\n"
+    "print(flush=True)\n"
+    "while True: signal.pause()\n"
+)
+LEFT_BEHIND = {
+    "in the background": "tail -f /dev/null {name} & exit 3",
+    "as a daemon": "(setsid tail -f /dev/null {name} &) & exit 3",
+    "and not willing to end": "coproc {python} -c '{unwilling}' $PPID {name}; read -u ${{COPROC[0]}}; exit 3",
+}
+
+
+@pytest.mark.parametrize("how", LEFT_BEHIND)
+def test_what_the_command_leaves_running_ends_with_the_sandbox(tmp_path, how):
+    """Nothing is left behind, an agent that was started with & neither; and the exit code is the command's."""
+    name = tmp_path / "agent"
+    name.touch()
+    line = LEFT_BEHIND[how].format(name=name, python=sys.executable, unwilling=UNWILLING)
+
+    ran = sandbox("--port-per-vm", "--", "bash", "-c", line)
+
+    assert ran.returncode == 3, ran.stderr
+    assert processes_naming(str(name)) == []
+
+
+def test_what_ends_in_the_background_does_not_stay_as_a_zombie():
+    """A command may run for weeks and start a daemon each minute."""
+    ended = "pids=$(for n in 1 2 3; do (true & echo $!); done)"
+    waited_for = "for pid in $pids; do while kill -0 $pid 2>/dev/null; do :; done; done"
+
+    assert sandbox("--port-per-vm", "--", "bash", "-c", f"{ended}; {waited_for}").returncode == 0
+
+
 def test_a_sandbox_that_is_killed_takes_its_processes_along(tmp_path):
     """However it ends: the server and the command end with it."""
     process = subprocess.Popen(

@@ -1,7 +1,7 @@
 """The command of a sandbox: run to its end, with the signals that are meant for it, and its exit code passed on.
 
 Rule 1: what the terminal sends (Ctrl-C) reaches the command by itself; what is sent to us is passed on.
-Rule 2: it ends with us, however we end.
+Rule 2: it ends with us, however we end. What it leaves running ends before we do, unless we are killed.
 """
 
 import os
@@ -11,6 +11,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Self
 
 from notbefore.core.errors import Invalid
+from notbefore.sandbox.kernel import adopt_orphans
+from notbefore.sandbox.leftovers import children, end_all, reap
 
 PASSED_ON = (
     signal.SIGINT,
@@ -54,12 +56,18 @@ def run_to_end(words: Sequence[str], env: Mapping[str, str], signals: Signals, p
         prepare()
         signals.as_before()
 
+    adopt_orphans()
+    there_before = children()
     try:
         process = subprocess.Popen(words, env=env, preexec_fn=in_child)  # noqa: PLW1509, S603  one thread; the user's own command
     except OSError as error:
         raise refuse_no_program(error, words[0]) from None
     while (code := process.poll()) is None:
-        pass_on(signals.next(), process.pid)
+        came = signals.next()
+        pass_on(came, process.pid)
+        if came.si_signo == signal.SIGCHLD:
+            reap(but={*there_before, process.pid})
+    end_all(there_before, LISTENED_TO)
     return code if code >= 0 else BY_SIGNAL - code
 
 
