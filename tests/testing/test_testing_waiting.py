@@ -49,6 +49,17 @@ def test_an_assertion_may_wait_itself(scheduled_events):
     agent.join()
 
 
+@pytest.mark.parametrize("waiting", ["wait_until", "advance_until"])
+def test_a_condition_that_nobody_awaits_is_refused_instead_of_taken_for_true(scheduled_events, waiting):
+    """A coroutine is true whatever comes of it: a test would pass that never looked."""
+
+    async def never():
+        return False
+
+    with pytest.raises(Invalid, match="wait_until_async"):
+        getattr(scheduled_events, waiting)(never)
+
+
 def test_a_callable_is_waited_for_too_and_its_value_is_returned(scheduled_events):
     """Also when it is about something that the server knows nothing of."""
     done = []

@@ -24,7 +24,7 @@ from notbefore.testing.judging import EventGiven, Judging, name_of
 from notbefore.testing.requests_heard import RequestLog
 from notbefore.testing.spans import Span, perhaps_seconds, seconds_of
 from notbefore.testing.vm import EmulatedVm
-from notbefore.testing.waiting import Condition
+from notbefore.testing.waiting import Condition, looked_at
 
 TURNS_MAX = 10_000
 OPERATIONS = {operation.type: operation for operation in VM_OPERATIONS.values()}
@@ -149,13 +149,13 @@ class Emulator(Judging):
         """Turn the clock from due time to due time until something is so, as `wait_until` has it."""
         __tracebackhide__ = True
         met, judged, _ = self._meant(condition, event)
-        value, turns = met(), 0
+        value, turns = looked_at(met), 0
         while not value:
             turns += 1
             if turns > TURNS_MAX or not self._turned_to_next():
                 what = f"{judged} was not {condition}" if judged else f"{name_of(condition)} did not come true"
                 self._fail(f"{what}, and nothing more is due.", judged)
-            value = met()
+            value = looked_at(met)
         return value
 
     # -- faults
