@@ -150,6 +150,27 @@ def takes_long_bodies(asked):
     return asked.saying(asked.body.strip() or b"{}") if asked.method == "POST" and asked.header("Metadata") else asked
 
 
+def holds_what_knows_nothing(asked):
+    """A wait that nobody had asked for in this way: it is answered as if it had run out."""
+    return answer(304) if asked.header("Prefer") and not asked.header("If-None-Match") else asked
+
+
+def tells_strangers_who_they_are(asked):
+    return asked.having("Metadata", "true") if "/metadata/instance" in asked.target else asked
+
+
+def takes_any_instance_version(asked):
+    path, _, _ = asked.target.partition("?api-version=1999")
+    return asked.at(f"{path}?api-version=2021-02-01") if path != asked.target else asked
+
+
+def serves_events_alone(asked):
+    """No fault: neighbours and held questions are more than a mock need have."""
+    if "/metadata/instance" in asked.target or "/metadata/versions" in asked.target:
+        return answer(404, b'{"error":"Not found"}')
+    return asked.without("Prefer")
+
+
 def takes_conflicting_lengths(asked):
     lengths = [value for name, value in asked.headers if name.lower() == "content-length"]
     return asked.saying(b"") if len(lengths) > 1 else asked
@@ -189,6 +210,33 @@ def names_no_newest_versions(told):
 
 def hides_that_it_closes(told):
     return told.without("connection")
+
+
+def forgets_to_say_how_long_it_held(told):
+    return told.having("preference-applied", "wait=60") if told.header("preference-applied") else told
+
+
+def says_held_of_every_answer(told):
+    return told.having("preference-applied", "wait=1")
+
+
+def has_numbers_in_the_instance(told):
+    return told.saying(told.body.replace(b'"platformUpdateDomain":"0"', b'"platformUpdateDomain":0'))
+
+
+def quotes_a_leaf(told):
+    plain = (told.header("content-type") or "").startswith("text/plain")
+    return told.saying(b'"' + told.body + b'"') if plain else told
+
+
+def has_its_versions_newest_first(told):
+    if b'"apiVersions"' not in told.body:
+        return told
+    return told.saying(json.dumps({"apiVersions": json.loads(told.body)["apiVersions"][::-1]}).encode())
+
+
+def does_not_know_the_name(told):
+    return told.saying(told.body.replace(b'"name":"web-0"', b'"name":""'))
 
 
 def _rewritten(told, change):
@@ -260,7 +308,7 @@ def answers_a_list(told):
     return told.saying(b'[{"Events": 5}]') if told.status == 200 else told
 
 
-# Each fault with the check that should find it.
+# Each fault with the check that should find it; none for what is no fault.
 ASKED = {
     asks_no_header: "get-without-header",
     wants_the_header_in_small_letters: "header-in-any-letter-case",
@@ -280,9 +328,19 @@ ASKED = {
     minds_small_letters_in_ids: "approval-is-taken",
     takes_long_bodies: "long-body",
     takes_conflicting_lengths: "conflicting-lengths-are-refused",
+    serves_events_alone: None,
+    holds_what_knows_nothing: "nothing-known-is-answered-at-once",
+    tells_strangers_who_they_are: "neighbours-need-the-header",
+    takes_any_instance_version: "instance-needs-a-version",
 }
 TOLD = {
     quotes_its_tag: "etag-is-the-number",
+    forgets_to_say_how_long_it_held: "held-question-says-so",
+    says_held_of_every_answer: "plain-question-is-not-held",
+    has_numbers_in_the_instance: "instance-values-are-strings",
+    quotes_a_leaf: "leaf-is-told-as-text",
+    has_its_versions_newest_first: "versions-are-listed",
+    does_not_know_the_name: "instance-tells-the-name",
     says_text: "content-type",
     tells_errors_as_pages: "unknown-path",
     tidies_up_the_header_error: "get-without-header",

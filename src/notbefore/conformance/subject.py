@@ -24,6 +24,10 @@ class Subject:
     def target_of(self, version: str) -> str:
         return f"{self.endpoint.path}?api-version={version}"
 
+    def beside(self, name: str) -> str:
+        """The path of a neighbour."""
+        return f"{self.endpoint.path.rpartition('/')[0]}/{name}"
+
     def get(self, *, target: str | None = None, version: str | None = None, headers: Headers = METADATA) -> Answer:
         return self.endpoint.send("GET", target or self.target_of(version or self.version), headers)
 

@@ -11,17 +11,21 @@ from notbefore.conformance.checks import (
     headers,
     incarnation,
     methods,
+    neighbours,
     paths,
     posting,
     queries,
     syntax,
     versions,
+    waiting,
 )
 from notbefore.conformance.exchange import Unreachable
 from notbefore.conformance.subject import Subject
 
+# Neighbours and held questions before the approvals: those are the only ones that change anything.
 CHAPTERS = (
-    syntax, headers, paths, methods, queries, connections, versions, document, incarnation, events, posting, approving,
+    syntax, headers, paths, methods, queries, connections, versions, document, incarnation, events, posting, waiting,
+    neighbours, approving,
 )  # fmt: skip
 CHECKS: tuple[Check, ...] = tuple(check for module in CHAPTERS for check in module.chapter)
 DONE = 200
