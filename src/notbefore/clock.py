@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
 
-from notbefore.core.errors import Invalid
+from notbefore.core.errors import Invalid, NotAllowed
 from notbefore.core.times import LATEST_MS, SECOND_MS, Moment, rounded_up_to_second
 from notbefore.ports import Signal
 from notbefore.tasks import AsyncioTasks
@@ -304,14 +304,20 @@ class ManualClock(RealTime):
         self._kept_ms = at_ms
 
     def _read_kept_ms(self) -> int | None:
-        kept = self._kept_in.read_text().strip() if self._kept_in.exists() else ""
-        return int(kept) if kept.isdecimal() else None
+        """None when it was never kept. One that cannot be read is no reason to begin anew: that would go back."""
+        kept = text_in(self._kept_in)
+        is_number = kept.isascii() and kept.isdecimal() and len(kept) <= KEPT_DIGITS
+        if kept and not (is_number and int(kept) <= LATEST_MS):
+            raise NotAllowed(
+                f"The time in {self._kept_in} cannot be read, so the clock does not know where it stood.",
+                "Remove the file, and the clock begins with the real time; or use another state directory.",
+                {"file": str(self._kept_in)},
+            )
+        return int(kept) if kept else None
 
     def _read_pace(self) -> Pace | None:
         """What it was told to do before the restart, unless `serve` now says something else."""
-        file = self._pace_file()
-        words = file.read_text().split() if file.exists() else []
-        match words:
+        match text_in(self._pace_file()).split():
             case [self.kind, rate, "paused" | "running" as state] if 0 < _number(rate) <= RATE_MAX:
                 return Pace(_number(rate), paused=state == "paused")
         return None
@@ -323,6 +329,16 @@ class ManualClock(RealTime):
 def thread_busy_s() -> float:
     """How long this thread has been at work: not while others had the processor."""
     return time.thread_time()
+
+
+def text_in(file: Path) -> str:
+    """Empty when there is none."""
+    try:
+        return file.read_text(errors="replace").strip()
+    except FileNotFoundError:
+        return ""
+    except OSError as error:
+        raise NotAllowed(f"Cannot read {file}: {error.strerror}.", facts={"file": str(file)}) from None
 
 
 def written(file: Path, text: str) -> None:

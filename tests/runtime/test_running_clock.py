@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from notbefore.clock import ManualClock, Pace, pace_of
-from notbefore.core.errors import Invalid
+from notbefore.core.errors import Invalid, NotAllowed
 from notbefore.tasks import AsyncioTasks
 
 RUNNING = Pace(rate=86_400.0, paused=False)
@@ -111,11 +111,37 @@ async def test_a_stopped_clock_keeps_the_time_it_shows(tasks, tmp_path):
     assert again.pace == RUNNING
 
 
-@pytest.mark.parametrize("text", ["", "x", "manual 60", "manual 0 paused", "manual nan running", "manual 1 asleep"])
+@pytest.mark.parametrize(
+    "text", [b"", b"x", b"manual 60", b"manual 0 paused", b"manual nan running", b"manual 1 asleep", b"\xff\x00"]
+)
 async def test_a_pace_that_cannot_be_read_is_the_one_that_serve_says(tasks, tmp_path, text):
-    (tmp_path / "manual.pace").write_text(text)
+    (tmp_path / "manual.pace").write_bytes(text)
 
     assert ManualClock(tasks, tmp_path / "manual.clock").pace == Pace(1.0, paused=True)
+
+
+@pytest.mark.parametrize("kept", [b"x", b"\xff\xfe", b"\x00" * 16, b"-5", b"9" * 15, b"9" * 5000, "٣".encode()])
+async def test_a_time_that_cannot_be_read_is_refused_instead_of_begun_anew(tasks, tmp_path, kept):
+    """It never goes back, also not to the real time because its file was spoilt; a sentence says what to do."""
+    (tmp_path / "manual.clock").write_bytes(kept)
+
+    with pytest.raises(NotAllowed, match=r"manual\.clock") as refused:
+        ManualClock(tasks, tmp_path / "manual.clock")
+    assert "Remove the file" in refused.value.hint
+
+
+async def test_a_time_that_was_not_yet_written_is_the_real_one(tasks, tmp_path):
+    """A server that was killed as it made the file has shown nobody a time."""
+    (tmp_path / "manual.clock").touch()
+
+    assert ManualClock(tasks, tmp_path / "manual.clock").now().wall_ms > 0
+
+
+async def test_a_place_that_cannot_be_read_is_said(tasks, tmp_path):
+    (tmp_path / "manual.clock").mkdir()
+
+    with pytest.raises(NotAllowed, match="Cannot read"):
+        ManualClock(tasks, tmp_path / "manual.clock")
 
 
 @pytest.mark.parametrize(
