@@ -179,6 +179,20 @@ def test_vms_come_from_a_fleet_file_with_the_addresses_they_have_there(tmp_path)
     assert json.loads(ran.stdout.splitlines()[-1]) == EMPTY
 
 
+def test_a_vm_of_the_loopback_has_an_address_of_its_own_in_a_sandbox(tmp_path):
+    """A fleet file for a laptop has VMs at 127.0.0.x: no network takes such a packet, so they would never be answered."""
+    fleet = tmp_path / "fleet.toml"
+    fleet.write_text(
+        '[[scopes.shop.vms]]\nname = "front"\naddresses = ["127.0.0.1"]\n'
+        '[[scopes.shop.vms]]\nname = "back"\naddresses = ["169.254.169.254", "10.5.0.9"]\n'
+    )
+    inside = "; ".join(f"{PROGRAM} sandbox exec {vm} -- {DOCUMENT}; echo" for vm in ("front", "back"))
+
+    ran = sandbox("--fleet", str(fleet), "--", "bash", "-c", inside)
+
+    assert [json.loads(line) for line in ran.stdout.splitlines()] == [EMPTY, EMPTY], ran.stderr
+
+
 def test_who_is_not_there_cannot_be_entered(tmp_path):
     """A sentence each: no sandbox, no such VM, several sandboxes."""
     env = {"XDG_RUNTIME_DIR": str(tmp_path)}

@@ -11,6 +11,7 @@ from notbefore.core.errors import Invalid
 SCOPE = "sandbox"
 MACHINES_MAX = 64
 SERVER = "server"
+LINK_LOCAL = "169.254.169.254"
 _FIRST = ipaddress.IPv4Address("10.77.0.11")
 
 Json = dict[str, Any]
@@ -38,7 +39,7 @@ def made_up(count: int) -> dict[str, Json]:
 
 
 def with_addresses(scopes: Mapping[str, Json]) -> tuple[dict[str, Json], list[Machine]]:
-    """The scopes with an address for each VM: its first IPv4 one, or one that is free."""
+    """The scopes with an address for each VM: its first IPv4 one that a network has, or one that is free."""
     taken = {address for body in scopes.values() for vm in body["vms"] for address in vm.get("addresses", ())}
     free = _free_addresses(taken)
     machines: list[Machine] = []
@@ -46,7 +47,7 @@ def with_addresses(scopes: Mapping[str, Json]) -> tuple[dict[str, Json], list[Ma
     for scope, body in scopes.items():
         vms = []
         for vm in body["vms"]:
-            own = [one for one in vm.get("addresses", ()) if _is_ipv4(one)]
+            own = [one for one in vm.get("addresses", ()) if _is_of_a_network(one)]
             address = own[0] if own else next(free)
             machines.append(Machine(vm["name"], scope, address))
             vms.append({**vm, "addresses": [*vm.get("addresses", ()), *([] if own else [address])]})
@@ -72,8 +73,11 @@ def _free_addresses(taken: set[str]) -> Iterator[str]:
     return (address for n in itertools.count() if (address := str(_FIRST + n)) not in taken)
 
 
-def _is_ipv4(text: str) -> bool:
+def _is_of_a_network(text: str) -> bool:
+    """Whether a packet from there reaches the server: not from a loopback, nor from the server's own address."""
     try:
-        return isinstance(ipaddress.ip_address(text), ipaddress.IPv4Address)
+        address = ipaddress.ip_address(text)
     except ValueError:
         return False
+    is_nobodys = address.is_loopback or address.is_unspecified or address.is_multicast or address.is_reserved
+    return isinstance(address, ipaddress.IPv4Address) and not is_nobodys and text != LINK_LOCAL

@@ -13,9 +13,8 @@ from pathlib import Path
 
 from notbefore.core.errors import NotAllowed
 from notbefore.sandbox.kernel import INSTEAD, forbidden, inside, new_network
-from notbefore.sandbox.machines import Machine
+from notbefore.sandbox.machines import LINK_LOCAL, Machine
 
-LINK_LOCAL = "169.254.169.254"
 IPV4 = Path("/proc/sys/net/ipv4")
 
 

@@ -17,8 +17,8 @@ from typing import Any
 
 from notbefore.sandbox.command import Signals, run_to_end, wait_for_the_end
 from notbefore.sandbox.kernel import end_with_parent, enter_private_network, take_hostname
-from notbefore.sandbox.machines import Json, Machine, with_addresses
-from notbefore.sandbox.network import LINK_LOCAL, put_up_link_local, put_up_machines, refuse_without_ip
+from notbefore.sandbox.machines import LINK_LOCAL, Json, Machine, with_addresses
+from notbefore.sandbox.network import put_up_link_local, put_up_machines, refuse_without_ip
 from notbefore.sandbox.register import entry_for, take_back, write_entry
 from notbefore.sandbox.server import SandboxServer
 
