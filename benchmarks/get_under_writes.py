@@ -106,8 +106,13 @@ def asking(more: Sequence[str]) -> Iterator[tuple[Server, Paced]]:
 
 
 def one_turn(name: str, server: Server, paced: Paced, load: str, turn: int, seconds: float, *, is_idle: bool) -> Sample:
-    revision, cpu_before_s, began_s = revision_of(server), cpu_s(server.pid), stopwatch_s()
-    paced.run(seconds, LOADS[load], 0 if is_idle else COMMITS_PER_S / COMMITS_PER_LIFE)
+    before: list[tuple[int, float, float]] = []
+
+    def begin() -> None:
+        before.append((revision_of(server), cpu_s(server.pid), stopwatch_s()))
+
+    paced.run(seconds, LOADS[load], 0 if is_idle else COMMITS_PER_S / COMMITS_PER_LIFE, begin)
+    revision, cpu_before_s, began_s = before[0]
     passed_s = stopwatch_s() - began_s
     busy_percent = (cpu_s(server.pid) - cpu_before_s) / passed_s * 100
     commits_per_s = (revision_of(server) - revision) / passed_s

@@ -20,10 +20,15 @@ from measuring.rounds import TARGET
 LINES = 16
 SILENCE_S = 10.0
 IMPACT_S = 1
+LEAD_IN_S = 1.3 * IMPACT_S
 BUFFER_BYTES = 65536
 QUESTION = f"GET {TARGET} HTTP/1.1\r\nHost: a\r\nMetadata: true\r\n\r\n".encode()
 
 Answered = Callable[[], None]
+
+
+def nothing() -> None:
+    pass
 
 
 class Paced:
@@ -38,9 +43,11 @@ class Paced:
         self._vms = deque(vms)
         self.times_s: list[float] = []
 
-    def run(self, seconds: float, gets_per_s: float, lives_per_s: float) -> None:
-        """Both evenly over this time, on connections that are fresh: a server closes those that say nothing."""
-        self.times_s.clear()
+    def run(self, seconds: float, gets_per_s: float, lives_per_s: float, begin: Answered = nothing) -> None:
+        """Both evenly over this time, on connections that are fresh: a server closes those that say nothing.
+
+        `begin` is called when what is counted begins: as many lives end by then as begin.
+        """
         self._answered: dict[int, Answered] = {}
         self._free: deque[socket.socket] = deque()
         self._said, self._is_operating = b"", False
@@ -49,7 +56,13 @@ class Paced:
             for source in self._askers:
                 self._free.append(self._watched(stack.enter_context(connected(self._address, source))))
             self._operator = self._watched(stack.enter_context(connected(self._control)))
+            if lives_per_s:
+                self._go_on(LEAD_IN_S, gets_per_s, lives_per_s)
+            self.times_s.clear()
+            begin()
             self._go_on(seconds, gets_per_s, lives_per_s)
+            while self._answered:
+                self._look(SILENCE_S)
 
     def _go_on(self, seconds: float, gets_per_s: float, lives_per_s: float) -> None:
         began_s = stopwatch_s()
@@ -62,8 +75,6 @@ class Paced:
                 lives += 1
                 self._order()
             self._look(0)
-        while self._answered:
-            self._look(SILENCE_S)
 
     def _look(self, wait_s: float) -> None:
         ready = self._poll.poll(wait_s)

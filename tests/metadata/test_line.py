@@ -1,8 +1,10 @@
 """A connection as a transport (metadata/line.py): what asyncio promises a protocol, on a real pair of sockets."""
 
 import asyncio
+import gc
 import select
 import socket
+import weakref
 
 import pytest
 
@@ -215,3 +217,19 @@ def test_it_knows_both_ends_by_name(pair):
     assert pair.line.get_extra_info("socket") is None
     assert pair.line.get_protocol() is pair.told
     assert pair.line.can_write_eof()
+
+
+def test_a_line_that_has_ended_is_no_cycle_with_its_protocol():
+    """Each fresh connection would else leave garbage that only Python's collector finds."""
+    pair = Pair(Told())
+    pair.told.transport = pair.line
+    gone = weakref.ref(pair.line)
+    pair.client.close()
+    gc.disable()
+    try:
+        pair.look()
+        assert pair.told.heard == ["end", ("lost", type(None))]
+        del pair
+        assert gone() is None
+    finally:
+        gc.enable()

@@ -63,3 +63,23 @@ async def test_the_feed_walks_the_index_of_revisions(open_sqlite):
     )
 
     assert not [step for step in plan if step.startswith("USE TEMP B-TREE")]
+
+
+async def test_what_a_process_committed_itself_it_does_not_decode_again(open_sqlite):
+    """A follower sees its own commits too; what it holds already is told as it is, what others wrote is read."""
+    store, other = await open_sqlite(), await open_sqlite(node="other")
+    own = [await store.commit(Scope(name), 0, None) for name in ("a", "b", "c")]
+    theirs = await other.commit(Scope("d"), 0, None)
+    newer = await store.commit(Scope("b", incarnation=2), 1, None)
+
+    first = await store.changes_after(0, 2)
+    rest = await store.changes_after(first[-1].revision, 10)
+
+    assert [*first, *rest] == [own[0], own[2], theirs, newer]
+    assert [one is known for one, known in zip([*first, *rest], [own[0], own[2], theirs, newer], strict=True)] == [
+        True,
+        True,
+        False,
+        True,
+    ]
+    assert [one is known for one, known in zip(await store.changes_after(0, 2), own, strict=False)] == [False, False]

@@ -18,11 +18,13 @@ from typing import Any, Protocol
 
 from notbefore.metadata.fast_path import FastPath, Plane
 from notbefore.metadata.identity import Listener, Peer, canonical_peer
-from notbefore.metadata.line import NOT_NOW, READ_MAX_BYTES, Line
+from notbefore.metadata.line import AT_ONCE, NOT_NOW, READ_MAX_BYTES, Line
 
 EVENTS_MAX = 128
 ACCEPTS_MAX = 64
 DEFER_ACCEPT_S = 1
+# Plain numbers, made once: to join flags takes microseconds.
+WITH_THE_END = int(MSG_DONTWAIT | MSG_MORE)
 REST_S = 1.0
 # Errors of accept that say: no more of anything, for now.
 EXHAUSTED = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
@@ -139,7 +141,7 @@ class Entrance:
     def _let_in(self, opened: SocketType, number: int, name: Any) -> None:
         peer = Peer(self._listener, name[0] if self._is_v4 else canonical_peer(name[0]))
         try:
-            data = opened.recv(READ_MAX_BYTES, MSG_DONTWAIT)
+            data = opened.recv(READ_MAX_BYTES, AT_ONCE)
         except NOT_NOW:
             data = None
         except OSError:
@@ -154,7 +156,7 @@ class Entrance:
 
     def _answer_and_close(self, opened: SocketType, number: int, name: Any, answer: bytes, peer: Peer) -> None:
         try:
-            sent = opened.send(answer, MSG_DONTWAIT | MSG_MORE)
+            sent = opened.send(answer, WITH_THE_END)
         except NOT_NOW:
             sent = 0
         except OSError:

@@ -16,7 +16,10 @@ from typing import Any, Protocol
 READ_MAX_BYTES = 16 * 1024
 UNSENT_HIGH_BYTES = 64 * 1024
 UNSENT_LOW_BYTES = 16 * 1024
+AT_ONCE = int(MSG_DONTWAIT)
 NOT_NOW = (BlockingIOError, InterruptedError)
+# Whose a line is when it has ended: it and its protocol, which knows it, are then no cycle for the collector to find.
+NOBODY = asyncio.Protocol()
 
 
 class Watch(Protocol):
@@ -61,7 +64,7 @@ class Line(asyncio.Transport):
         if self._closing:
             return
         try:
-            data = self._socket.recv(READ_MAX_BYTES, MSG_DONTWAIT)
+            data = self._socket.recv(READ_MAX_BYTES, AT_ONCE)
         except NOT_NOW:
             return
         except OSError as gone:
@@ -88,7 +91,7 @@ class Line(asyncio.Transport):
         if unsent is None:
             return
         try:
-            del unsent[: self._socket.send(unsent, MSG_DONTWAIT)]
+            del unsent[: self._socket.send(unsent, AT_ONCE)]
         except NOT_NOW:
             return
         except OSError as gone:
@@ -116,7 +119,7 @@ class Line(asyncio.Transport):
             return
         if self._unsent is None:
             try:
-                sent = self._socket.send(data, MSG_DONTWAIT)
+                sent = self._socket.send(data, AT_ONCE)
             except NOT_NOW:
                 sent = 0
             except OSError as gone:
@@ -210,4 +213,5 @@ class Line(asyncio.Transport):
         self._unsent = None
         self._watch.forget(self)
         self._socket.close()
-        self._protocol.connection_lost(why)
+        protocol, self._protocol = self._protocol, NOBODY
+        protocol.connection_lost(why)

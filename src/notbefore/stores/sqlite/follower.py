@@ -17,6 +17,7 @@ from notbefore.stores.sqlite.reading import data_version, scopes_after
 
 # How late another process's commit may be noticed; other workers follow within it (DESIGN §2).
 POLL_S: Final = 0.05
+OWN_MAX: Final = 1024
 
 
 class SqliteFollower:
@@ -25,6 +26,8 @@ class SqliteFollower:
         self._log = LogWatch(reader.path)
         self._noticed = noticed
         self._look_again_s = 0.0
+        # By revision, what this process committed itself since it last looked.
+        self._own: dict[int, Stored] = {}
 
     @classmethod
     async def open(cls, path: Path) -> Self:
@@ -32,8 +35,17 @@ class SqliteFollower:
         reader = await ConnectionThread.start("reader", path, connect_for_reading)
         return cls(reader, await reader.run(data_version))
 
+    def knows(self, own: Stored) -> None:
+        """It need not be read again. Of many, the first are: it costs time, not truth."""
+        if len(self._own) < OWN_MAX:
+            self._own[own.revision] = own
+
     async def changes_after(self, revision: int, limit: int) -> Sequence[Stored]:
-        return await self._reader.run(lambda connection: scopes_after(connection, revision, limit))
+        own, self._own = self._own, {}
+        found = await self._reader.run(lambda connection: scopes_after(connection, revision, limit, own))
+        seen = found[-1].revision if found else revision
+        self._own |= {number: stored for number, stored in own.items() if number > seen}
+        return found
 
     async def wait_for_changes(self) -> None:
         """For one follower: a commit between its last look and this call is noticed too.

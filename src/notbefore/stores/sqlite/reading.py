@@ -6,12 +6,13 @@ Rule 2: numbers from outside are fitted to what SQLite can hold; they never fail
 
 import json
 import sqlite3
+from collections.abc import Mapping
 from typing import Final
 
 from notbefore.core.model import name_key
 from notbefore.ports import Document, HistoryQuery, Stored, StoredRecord
 from notbefore.stores.sqlite.named_sql import QUERIES
-from notbefore.stores.sqlite.rows import stored_document, stored_record, stored_scope
+from notbefore.stores.sqlite.rows import NOTHING, stored_document, stored_record, stored_scope
 
 # How many history records one query may bring into memory, whatever it asks for.
 HISTORY_LIMIT_MAX: Final = 1000
@@ -23,9 +24,11 @@ def scope_under(connection: sqlite3.Connection, key: str) -> Stored | None:
     return stored_scope(row) if row else None
 
 
-def scopes_after(connection: sqlite3.Connection, revision: int, limit: int) -> list[Stored]:
+def scopes_after(
+    connection: sqlite3.Connection, revision: int, limit: int, known: Mapping[int, Stored] = NOTHING
+) -> list[Stored]:
     facts = {"after": between(0, revision, INTEGER_MAX), "limit": between(0, limit, INTEGER_MAX)}
-    return [stored_scope(row) for row in connection.execute(QUERIES["scopes_after"], facts)]
+    return [stored_scope(row, known) for row in connection.execute(QUERIES["scopes_after"], facts)]
 
 
 def documents_of(connection: sqlite3.Connection, kind: str, after: int) -> list[Document]:

@@ -4,6 +4,8 @@ Rule 1: the checksum covers the columns as well as the body, so that a body unde
 Rule 2: every row is verified whenever it is read; a damaged one is named, never guessed at.
 """
 
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any, Final
 from zlib import crc32
 
@@ -13,15 +15,19 @@ from notbefore.stores.sqlite.failures import RecordDamaged
 
 Row = tuple[Any, ...]
 SCOPE: Final = "scope"
+NOTHING: Final[Mapping[int, Stored]] = MappingProxyType({})
 
 
 def row_checksum(columns: tuple[object, ...], body: bytes) -> int:
     return crc32(body, crc32("\0".join(map(str, columns)).encode()))
 
 
-def stored_scope(row: Row) -> Stored:
+def stored_scope(row: Row, known: Mapping[int, Stored] = NOTHING) -> Stored:
+    """`known`, by revision: what this process wrote itself, and need not read again."""
     key, version, revision, checksum, body = row
     refuse_damaged("aggregate", key, checksum, (key, version, revision), body)
+    if own := known.get(revision):
+        return own
     try:
         return Stored(decode_scope(body), version, revision)
     except BodyUnreadable as error:

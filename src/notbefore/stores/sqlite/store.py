@@ -67,7 +67,9 @@ class SqliteStore:
         return await self._writer.run(lambda connection: scope_under(connection, key))
 
     async def commit(self, scope: Scope, expected_version: int, record: HistoryRecord | None) -> Stored:
-        return await self._groups.commit(commit_of(scope, expected_version, record))
+        stored = await self._groups.commit(commit_of(scope, expected_version, record))
+        self._feed.knows(stored)
+        return stored
 
     async def documents(self, kind: str, after: int = 0) -> Sequence[Document]:
         return await self._reader.run(lambda connection: documents_of(connection, kind, after))
