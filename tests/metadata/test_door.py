@@ -4,6 +4,7 @@ import gc
 import socket
 import struct
 
+import pytest
 from polling import held, line_of, metric, question, until
 
 from lab import PATH, lab_settings, open_lab
@@ -43,6 +44,7 @@ def answered(lab):
     return metric(lab, "notbefore_requests_total", labels)
 
 
+@pytest.mark.one_process("caps count in each worker")
 def test_a_known_question_that_ends_its_connection_takes_no_place(tmp_path):
     """It is answered at the door; only who stays is counted against the caps."""
     with open_lab(lab_settings(tmp_path, demo=True, limits={"connections_per_vm_max": 1})) as lab:
