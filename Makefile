@@ -3,6 +3,8 @@ PY   ?= python3
 VENV := .venv
 BIN  := $(VENV)/bin
 PIP  := $(BIN)/python -m pip --disable-pip-version-check --quiet
+# Many tests wait for a process or a second: half as many again as there are processors keep them busy.
+TESTERS := $(shell expr $$(nproc) \* 3 / 2)
 
 .PHONY: help setup dev run test lint format parts bench dist proof clean
 
@@ -28,7 +30,7 @@ run: setup       ## serve the demo scope on 127.0.0.1:8254 (metadata) and :8255 
 	@$(BIN)/notbefore serve --demo
 
 test: dev        ## every test; a missing part is skipped with its reason, a failure with NOTBEFORE_REQUIRE_PARTS=1
-	@$(BIN)/python -m pytest -n auto --dist worksteal $(TESTS)
+	@$(BIN)/python -m pytest -n $(TESTERS) --dist worksteal $(TESTS)
 
 lint: dev        ## format, lint, types, import contracts
 	@$(BIN)/ruff format --check .
