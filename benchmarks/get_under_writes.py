@@ -27,7 +27,7 @@ from measuring.fleet import address_of
 from measuring.load import LoadFailed, pause, stopwatch_s
 from measuring.paced import IMPACT_S, LINES, Paced
 from measuring.results import Results, take_json
-from measuring.table import Table, quantile, spread
+from measuring.table import Table, hundredths, quantile, spread
 from peers.control import Operator
 from peers.servers import Server, serving
 
@@ -44,7 +44,7 @@ SHARES = (("p50", 0.5), ("p99", 0.99), ("the longest", 1.0))
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """One turn of one server; times in milliseconds."""
+    """One turn of one server; `times_ms` says within how long each hundredth of the GETs was answered."""
 
     server: str
     load: str
@@ -118,8 +118,8 @@ def one_turn(name: str, server: Server, paced: Paced, load: str, turn: int, seco
     commits_per_s = (revision_of(server) - revision) / passed_s
     if not is_idle:
         pause(2 * IMPACT_S)  # what was begun ends before the next turn
-    times_ms = tuple(round(one * 1000, 3) for one in sorted(paced.times_s))
-    return Sample(name, load, turn, is_idle, len(times_ms), commits_per_s, busy_percent, times_ms)
+    times_ms = hundredths([one * 1000 for one in paced.times_s])
+    return Sample(name, load, turn, is_idle, len(paced.times_s), commits_per_s, busy_percent, times_ms)
 
 
 def revision_of(server: Server) -> int:

@@ -92,6 +92,12 @@ def quantile(ordered: Sequence[float], share: float) -> float:
     return ordered[min(len(ordered) - 1, max(0, math.ceil(share * len(ordered)) - 1))]
 
 
+def hundredths(figures: Sequence[float]) -> tuple[float, ...]:
+    """By how much each hundredth of them is not exceeded, from the least to the most: enough for any share of these."""
+    ordered = sorted(figures)
+    return tuple(round(quantile(ordered, share / 100), 3) for share in range(101))
+
+
 def aligned(rows: Sequence[Sequence[str]]) -> str:
     widths = [max(len(cell) for cell in column) for column in zip(*rows, strict=True)]
     return "\n".join(
