@@ -25,7 +25,7 @@ from pathlib import Path
 from statistics import median, quantiles
 
 from measuring import fleet
-from measuring.cpu import LOAD_CORE, SERVER_CORE, cpu_s, machine, on_core
+from measuring.cpu import LOAD_CORE, SERVER_CORE, cpu_s, machine, on_core, peak_rss_mib, rss_mib
 from measuring.load import ANSWER_TIMEOUT_S, CONNECTIONS, Address, LoadFailed, drained, pause, stopwatch_s
 from measuring.table import aligned, hundredths
 
@@ -178,7 +178,7 @@ def started(vms: int, process: subprocess.Popen[str], state: Path, began_s: floa
         pause(0.01)
     figures = server.figures
     figures.start_s, figures.start_cpu_s = stopwatch_s() - began_s, cpu_s(server.pid)
-    figures.rss_started_mib = memory_mib(server.pid, "VmRSS")
+    figures.rss_started_mib = rss_mib(server.pid)
     say(f"{vms:,} VMs served after {figures.start_s:.1f} s ({figures.start_cpu_s:.1f} s of CPU)")
     return server
 
@@ -187,7 +187,7 @@ def all_ask(server: Server) -> None:
     vms = server.figures.vms
     for first in range(0, vms, CONNECTIONS):
         refuse_wrong(answered(server, range(first, min(vms, first + CONNECTIONS))))
-    server.figures.rss_asked_mib = memory_mib(server.pid, "VmRSS")
+    server.figures.rss_asked_mib = rss_mib(server.pid)
     say(f"{vms:,} VMs have asked: {server.figures.rss_asked_mib:.0f} MiB")
 
 
@@ -223,7 +223,7 @@ def change(server: Server, count: int) -> None:
     figures.approval_cpu_us = (cpu_s(server.pid) - cpu_before_s) * 1e6 / count
     for place in distinct_scopes(server, count):
         figures.visible_ms.append(seen_after_ms(server, place))
-    figures.rss_changed_mib, figures.rss_peak_mib = memory_mib(server.pid, "VmRSS"), memory_mib(server.pid, "VmHWM")
+    figures.rss_changed_mib, figures.rss_peak_mib = rss_mib(server.pid), peak_rss_mib(server.pid)
     say(f"{figures.vms:,} VMs: {3 * count} changes made")
 
 
@@ -302,11 +302,6 @@ def timed(into: list[float], work, *arguments):  # type: ignore[no-untyped-def]
     result = work(*arguments)
     into.append((stopwatch_s() - began_s) * 1000)
     return result
-
-
-def memory_mib(pid: int, what: str) -> float:
-    status = Path(f"/proc/{pid}/status").read_text()
-    return next(int(line.split()[1]) for line in status.splitlines() if line.startswith(f"{what}:")) / 1024
 
 
 def address_in(url: str) -> Address:

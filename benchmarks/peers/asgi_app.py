@@ -5,7 +5,6 @@ One worker, uvloop, httptools, no access log. It knows no callers, no rate limit
 
 import json
 
-import uvicorn
 from document import NO_HEADER, NO_VERSION, PATH, VERSIONS, asked_for
 
 document = asked_for()
@@ -42,13 +41,4 @@ def refusal(status, error):
 
 
 if __name__ == "__main__":
-    uvicorn.run(
-        app,
-        host=document.host,
-        port=document.port,
-        loop="uvloop",
-        http="httptools",
-        access_log=False,
-        log_level="warning",
-        lifespan="off",
-    )
+    document.served_by_uvicorn(app)

@@ -5,6 +5,7 @@ Each is a program of its own: `python peers/NAME.py --listen 127.0.0.1:PORT --bo
 
 import argparse
 from dataclasses import dataclass
+from typing import Any
 
 PATH = "/metadata/scheduledevents"
 VERSIONS = frozenset(("2017-03-01", "2017-08-01", "2017-11-01", "2019-01-01", "2019-04-01", "2019-08-01", "2020-07-01"))
@@ -19,6 +20,21 @@ class Document:
     body: bytes
     tag: str
     content_type: str
+
+    def served_by_uvicorn(self, app: Any) -> None:
+        """One worker, no access log, on what notbefore itself runs on."""
+        import uvicorn  # noqa: PLC0415  the mock runs on its own server, and is not to load another
+
+        uvicorn.run(
+            app,
+            host=self.host,
+            port=self.port,
+            loop="uvloop",
+            http="httptools",
+            access_log=False,
+            log_level="warning",
+            lifespan="off",
+        )
 
 
 def asked_for() -> Document:

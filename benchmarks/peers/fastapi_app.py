@@ -5,7 +5,6 @@ It knows no callers, no rate limit and no events.
 
 from typing import Annotated
 
-import uvicorn
 from document import NO_HEADER, NO_VERSION, PATH, VERSIONS, asked_for
 from fastapi import FastAPI, Header, Query, Response
 from fastapi.responses import JSONResponse
@@ -30,13 +29,4 @@ async def scheduled_events(
 
 
 if __name__ == "__main__":
-    uvicorn.run(
-        app,
-        host=document.host,
-        port=document.port,
-        loop="uvloop",
-        http="httptools",
-        access_log=False,
-        log_level="warning",
-        lifespan="off",
-    )
+    document.served_by_uvicorn(app)

@@ -4,8 +4,7 @@ import asyncio
 
 import pytest
 
-from notbefore.workers import steps as module
-from notbefore.workers.steps import Steps, is_late
+from notbefore.workers.steps import WAIT_MAX_S, Steps, is_late
 
 
 class Looker:
@@ -70,9 +69,9 @@ async def test_many_changes_are_one_look(steps):
     assert looker.told == [1, 101]
 
 
-async def test_who_is_late_is_counted_and_not_waited_for_until_it_has_caught_up(steps, monkeypatch):
+async def test_who_is_late_is_counted_and_not_waited_for_until_it_has_caught_up(steps):
     """Bounded: a worker that does not answer costs a second, once."""
-    monkeypatch.setattr(module, "WAIT_MAX_S", 0.01)
+    steps.wait_max_s = 0.01
     looker = Looker()
     steps.join(looker)
     steps.take_step()
@@ -80,7 +79,7 @@ async def test_who_is_late_is_counted_and_not_waited_for_until_it_has_caught_up(
     await asyncio.gather(*(steps.everybody() for _ in range(5)))
     assert (is_late(looker), steps.late) == (True, 1)
 
-    monkeypatch.undo()
+    steps.wait_max_s = WAIT_MAX_S
     late_for = steps.number
     steps.take_step()
     await steps.everybody()

@@ -26,7 +26,8 @@ class Follower(Protocol):
 
 
 class Steps:
-    def __init__(self) -> None:
+    def __init__(self, wait_max_s: float = WAIT_MAX_S) -> None:
+        self.wait_max_s = wait_max_s
         self.number = 1
         self.late = 0
         self._followers: dict[Follower, None] = {}
@@ -60,7 +61,7 @@ class Steps:
         reached: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._waiting.append((wanted, reached))
         try:
-            async with asyncio.timeout(WAIT_MAX_S):
+            async with asyncio.timeout(self.wait_max_s):
                 await reached
         except TimeoutError:
             self._give_up(wanted)
