@@ -17,12 +17,12 @@ from pathlib import Path
 from typing import NamedTuple
 
 import msgspec
-import uvloop
 from measuring.cpu import machine
 from measuring.load import stopwatch_s
 from measuring.results import Results, take_json
 from measuring.table import Table, spread
 
+from notbefore import event_loop
 from notbefore.settings import Settings
 from notbefore.wiring import running_server
 
@@ -150,7 +150,7 @@ def main():
     )
     take_json(parser)
     wanted = parser.parse_args()
-    ways = uvloop.run(measured(wanted.rounds))
+    ways = event_loop.run(measured(wanted.rounds))
     rows = [
         [name, *(spread([getattr(one, field) * 1000 for one in taken], 1) for field in Taken._fields)]
         for name, taken in ways.items()

@@ -6,6 +6,7 @@ import signal
 import pytest
 
 from lab import lab_settings, open_lab
+from notbefore.event_loop import ServingLoop
 from parts import missing_part
 
 WORKERS = os.environ.get("NOTBEFORE_WORKERS")
@@ -17,6 +18,11 @@ pytest.register_assert_rewrite("odd_day")
 def pytest_configure(config):
     """A shell starts what runs in the background with Ctrl-C ignored, and children inherit that: not those of tests."""
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def pytest_asyncio_loop_factories(config, item):
+    """What is async runs on the loop that a server runs on."""
+    return {"serving": ServingLoop}
 
 
 def pytest_runtest_setup(item):

@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from urllib.parse import quote
 
 import msgspec
-import uvloop
 
+from notbefore import event_loop
 from notbefore.settings import Settings
 from notbefore.wiring import running_server
 
@@ -192,7 +192,7 @@ def open_lab(settings):
 
     def run():
         try:
-            uvloop.run(serve())
+            event_loop.run(serve())
         except BaseException as error:  # noqa: BLE001  handed to the test, whatever it is
             box["error"] = error
         finally:

@@ -69,6 +69,9 @@ class Tasks(Protocol):
 
     def lock(self) -> AbstractAsyncContextManager[None]: ...
 
+    def give_way(self) -> None:
+        """Between two parts of something long: those who only ask are answered first. Nothing else happens."""
+
 
 @dataclass(frozen=True, slots=True)
 class Stored:

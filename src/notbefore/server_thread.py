@@ -13,8 +13,7 @@ from concurrent.futures import Future
 from threading import Thread
 from typing import Any, TypeVar
 
-import uvloop
-
+from notbefore import event_loop
 from notbefore.settings import Settings
 from notbefore.wiring import RunningServer, running_server
 
@@ -64,7 +63,7 @@ class ServerThread:
 
     def _run(self) -> None:
         try:
-            uvloop.run(self._serve())
+            event_loop.run(self._serve())
         except BaseException as error:  # noqa: BLE001  whatever it is, it is for whoever opened this
             if self.up.done():
                 self.down.set_exception(error)

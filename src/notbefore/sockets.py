@@ -47,7 +47,8 @@ def parse_address(text: str) -> tuple[str, int]:
 
 def bind(host: str, port: int) -> socket.socket:
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    bound = socket.socket(family, socket.SOCK_STREAM)
+    # Named, because asyncio sends answers without delay only where it is told that this is TCP.
+    bound = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     try:
         bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         if family == socket.AF_INET6:
@@ -169,14 +170,23 @@ def config_for(
 async def serving(*servers: tuple[QuietServer, list[socket.socket]]) -> AsyncIterator[None]:
     """Run servers on their sockets until the block ends; what they began, they finish."""
     tasks = [asyncio.create_task(server.serve(sockets=sockets)) for server, sockets in servers]
-    for server, _ in servers:
-        await server.up.wait()
     try:
+        for (server, _), task in zip(servers, tasks, strict=True):
+            await up_or_broken(server, task)
         yield
     finally:
         for server, _ in servers:
             server.should_exit = True
         await asyncio.gather(*tasks)
+
+
+async def up_or_broken(server: QuietServer, serves: asyncio.Task[None]) -> None:
+    """Once it is up; what kept it from that is raised."""
+    up = asyncio.ensure_future(server.up.wait())
+    await asyncio.wait({up, serves}, return_when=asyncio.FIRST_COMPLETED)
+    up.cancel()
+    if serves.done():
+        serves.result()
 
 
 def address_of(bound: socket.socket) -> tuple[str, int]:

@@ -12,6 +12,8 @@ from collections.abc import Coroutine
 from contextlib import AbstractAsyncContextManager, suppress
 from typing import Any
 
+from notbefore.event_loop import give_way
+
 
 class AsyncioTasks:
     def __init__(self) -> None:
@@ -37,6 +39,9 @@ class AsyncioTasks:
 
     def lock(self) -> AbstractAsyncContextManager[None]:
         return BusyLock(self)
+
+    def give_way(self) -> None:
+        give_way()
 
     @property
     def is_settled(self) -> bool:

@@ -21,9 +21,7 @@ from random import SystemRandom
 from typing import Any
 from uuid import uuid4
 
-import uvloop
-
-from notbefore import garbage, logs, systemd
+from notbefore import event_loop, garbage, logs, systemd
 from notbefore.clock import ManualClock, SystemClock, thread_busy_s
 from notbefore.control.app import control_server
 from notbefore.control.auth import admin_token
@@ -315,7 +313,7 @@ def serve(config: Path | None, overrides: Mapping[str, Any]) -> int:
     settings = reread()
     raise_file_limit()
     logs.configure(settings.log.format, settings.log.level)
-    return uvloop.run(_serve_until_told(settings, reread, systemd.inherited_sockets()))
+    return event_loop.run(_serve_until_told(settings, reread, systemd.inherited_sockets()))
 
 
 def raise_file_limit() -> None:

@@ -21,10 +21,10 @@ class Watching:
         self.forgotten = False
         self._calls = []
 
-    def change(self, line, events):
+    def change(self, number, events):
         self.events = events
 
-    def forget(self, line):
+    def forget(self, number):
         self.forgotten = True
 
     def soon(self, call):

@@ -43,9 +43,7 @@ def replay(
 
     Example: `notbefore replay flow.jsonl --rate 60`
     """
-    import uvloop  # noqa: PLC0415  the server comes with it
-
-    from notbefore import logs  # noqa: PLC0415
+    from notbefore import event_loop, logs  # noqa: PLC0415  the server comes with it
     from notbefore.clock import RATE_MAX  # noqa: PLC0415
     from notbefore.recording.player import Replay  # noqa: PLC0415
     from notbefore.recording.player import replay as replayed  # noqa: PLC0415
@@ -57,7 +55,7 @@ def replay(
     logs.configure("text", "info")
     wanted = Replay(Path(flow), metadata, rate, step=step, verbatim=verbatim, stay=stay)
     try:
-        uvloop.run(replayed(wanted, Printed(wanted.file)))
+        event_loop.run(replayed(wanted, Printed(wanted.file)))
     except Invalid as wrong:
         raise WrongUsage(wrong.message, wrong.hint, wrong.facts) from None
 

@@ -32,6 +32,7 @@ from notbefore.control.metrics.requests_seen import RequestsSeen, note_refusal
 from notbefore.control.parameters import known_only
 from notbefore.control.plane import ControlPlane, Plane
 from notbefore.control.protocol import ControlProtocol
+from notbefore.event_loop import give_way
 from notbefore.sockets import QuietServer, config_for
 from notbefore.tls import Certificate
 
@@ -121,6 +122,7 @@ class BodyLimit:
         async def replay() -> Any:
             return parts.pop() if parts else await receive()
 
+        give_way()
         await self._app(scope, replay, send)
 
 

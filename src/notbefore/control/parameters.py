@@ -10,6 +10,7 @@ from notbefore.control.examples import EVENT_ID
 from notbefore.control.rollout_examples import OPERATION_ID, ROLLOUT_ID
 from notbefore.core.errors import Invalid
 from notbefore.core.times import SECOND_MS
+from notbefore.event_loop import give_way
 
 TEXT_MAX = 200
 REVISION_MAX = 2**62
@@ -68,6 +69,7 @@ Revision = Annotated[
 
 async def known_only(request: Request) -> None:
     """A dependency: the parameters that the route takes, each once but for lists."""
+    give_way()
     refuse_broken_text(request)
     takes = {one.alias: one.field_info.annotation for one in request.scope["route"].dependant.query_params}
     given = [name for name, _ in request.query_params.multi_items()]

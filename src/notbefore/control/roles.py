@@ -16,6 +16,7 @@ from notbefore.control.plane import ControlPlane, plane_of
 from notbefore.core.errors import Forbidden, Unauthorized, UnknownEvent, UnknownScope
 from notbefore.core.model import Actor, ActorKind, name_key
 from notbefore.core.tokens import Role, Token
+from notbefore.event_loop import give_way
 from notbefore.ports import HistoryQuery
 
 __all__ = ["FLEET_WIDE", "By", "Caller", "Needs", "Role", "caller_of", "needs"]
@@ -67,6 +68,7 @@ class Needs:
     fleet_wide: bool = False
 
     async def __call__(self, request: Request, _: Annotated[Any, Depends(bearer)]) -> None:
+        give_way()
         caller = caller_of(request)
         self._refuse_role(caller)
         if caller.scopes is None:

@@ -1,9 +1,9 @@
-"""The door of the data plane: lets connections in, answers at once what can be answered at once, watches the others.
+"""The door of the data plane: lets connections in, and answers at once what can be answered at once.
 
 Rule 1: a request that is there with its connection, known, and wants it closed is answered and done: no transport, no
 protocol, nothing to remember. The answer and the end of the connection go out in one segment.
-Rule 2: everybody else gets a line and the fast path; it is counted from there on.
-Rule 3: a pass is bounded, so that whoever else shares the loop has a turn.
+Rule 2: everybody else is on the fast path, and counted from there on.
+Rule 3: one at a time: who else waits is seen in the loop's next look, after those who are in already.
 Rule 4: a connection that sends nothing is the kernel's for a second (TCP_DEFER_ACCEPT), where it costs least.
 """
 
@@ -12,16 +12,17 @@ import errno
 import logging
 import socket
 from collections.abc import Callable
-from select import EPOLLIN, epoll
+from contextlib import suppress
 from socket import MSG_DONTWAIT, MSG_MORE, SocketType
-from typing import Any, Protocol
+from typing import Any
 
-from notbefore.metadata.fast_path import FastPath, Plane
+from notbefore.metadata.connections import REFUSED
+from notbefore.metadata.fast_path import FastPath
 from notbefore.metadata.identity import Listener, Peer, canonical_peer
 from notbefore.metadata.line import AT_ONCE, NOT_NOW, READ_MAX_BYTES, Line
+from notbefore.metadata.plane import Plane
+from notbefore.metadata.protocol import MetadataProtocol
 
-EVENTS_MAX = 128
-ACCEPTS_MAX = 64
 DEFER_ACCEPT_S = 1
 # Plain numbers, made once: to join flags takes microseconds.
 WITH_THE_END = int(MSG_DONTWAIT | MSG_MORE)
@@ -35,27 +36,18 @@ Through = Callable[[asyncio.Protocol], asyncio.Protocol]
 log = logging.getLogger("notbefore.metadata")
 
 
-class Watched(Protocol):
-    def ready(self, events: int) -> None: ...
-
-    def abort(self) -> None: ...
-
-
 class Door:
-    """All sockets of one data plane, in one epoll set that the loop looks at as one file."""
+    """All sockets of one data plane, watched where the loop waits."""
 
     def __init__(self, plane: Plane) -> None:
         self.plane = plane
-        self._epoll = epoll()
-        self._watched: dict[int, Watched] = {}
         self._entrances: list[Entrance] = []
-        plane.loop.add_reader(self._epoll.fileno(), self._look)
 
     def open(self, bound: socket.socket, listener: Listener, through: Through | None = None) -> None:
         """Let in whoever comes to a listening socket."""
-        entrance = Entrance(self, bound, listener, through)
+        entrance = Entrance(self.plane, bound, listener, through)
         self._entrances.append(entrance)
-        self.admit(entrance.number, entrance)
+        self.plane.lookout.admit(entrance.number, entrance)
 
     def shut(self) -> None:
         """Nobody is let in any longer."""
@@ -63,53 +55,13 @@ class Door:
             entrance.shut()
         self._entrances.clear()
 
-    def close(self) -> None:
-        """When every line has ended."""
-        self.shut()
-        self.plane.loop.remove_reader(self._epoll.fileno())
-        self._epoll.close()
-
-    def admit(self, number: int, watched: Watched) -> None:
-        self._watched[number] = watched
-        self._epoll.register(number, EPOLLIN)
-
-    def dismiss(self, number: int) -> None:
-        if self._watched.pop(number, None):
-            self._epoll.unregister(number)
-
-    # -- for its lines
-
-    def change(self, line: Line, events: int) -> None:
-        self._epoll.modify(line.number, events)
-
-    def forget(self, line: Line) -> None:
-        """Its socket is closed next, which takes it out of the set."""
-        self._watched.pop(line.number, None)
-
-    def soon(self, call: Callable[[], None]) -> None:
-        self.plane.loop.call_soon(call)
-
-    def _look(self) -> None:
-        self.plane.tick()
-        watched = self._watched
-        for number, events in self._epoll.poll(0, EVENTS_MAX):
-            one = watched.get(number)
-            if one is not None:
-                try:
-                    one.ready(events)
-                except Exception:
-                    # As asyncio does: a connection whose protocol breaks down ends, the others do not.
-                    log.exception("a connection broke down")
-                    one.abort()
-
 
 class Entrance:
     """One listening socket."""
 
-    def __init__(self, door: Door, bound: socket.socket, listener: Listener, through: Through | None) -> None:
+    def __init__(self, plane: Plane, bound: socket.socket, listener: Listener, through: Through | None) -> None:
         self.number = bound.fileno()
-        self._door = door
-        self._plane = door.plane
+        self._plane = plane
         self._bound = bound
         self._listener = listener
         self._through = through
@@ -120,41 +72,49 @@ class Entrance:
 
     def shut(self) -> None:
         if self._bound.fileno() >= 0:
-            self._door.dismiss(self.number)
+            self._plane.lookout.dismiss(self.number)
             self._bound.close()
 
     def abort(self) -> None:
         """What broke down was one connection: the entrance stays."""
 
     def ready(self, _events: int) -> None:
-        for _ in range(ACCEPTS_MAX):
-            try:
-                number, name = accepted(self._bound)
-            except NOT_NOW:
-                return
-            except OSError as trouble:
-                if trouble.errno in EXHAUSTED:
-                    self._rest(trouble)
-                return
-            self._let_in(SocketType(*self._kind, number), number, name)
+        """One: who comes next is seen in the next look, which costs less than to ask in vain whether there is one."""
+        try:
+            number, name = accepted(self._bound)
+        except NOT_NOW:
+            return
+        except OSError as trouble:
+            if trouble.errno in EXHAUSTED:
+                self._rest(trouble)
+            return
+        self._let_in(SocketType(*self._kind, number), number, name)
 
     def _let_in(self, opened: SocketType, number: int, name: Any) -> None:
-        peer = Peer(self._listener, name[0] if self._is_v4 else canonical_peer(name[0]))
         try:
             data = opened.recv(READ_MAX_BYTES, AT_ONCE)
         except NOT_NOW:
             data = None
         except OSError:
+            data = b""
+        if data == b"":
             opened.close()
             return
-        if data and self._through is None:
-            answer = self._plane.last_answer_to(data, peer)
+        address = name[0] if self._is_v4 else canonical_peer(name[0])
+        remembered = self._plane.app.memo.get(data) if data and self._through is None else None
+        if remembered is not None and remembered.close:
+            answer = self._plane.answer_to(remembered, Peer(self._listener, address))
             if answer is not None:
-                self._answer_and_close(opened, number, name, answer, peer)
+                self._answer_and_close(opened, number, name, address, answer)
                 return
-        self._seated(opened, number, name, peer, data)
+        if self._is_admitted(opened, address):
+            names = (name, self._own_name)
+            if self._through is None:
+                FastPath(self._plane, opened, number, names, self._listener, address).enter(data, remembered)
+            else:
+                self._seat(Line(self._plane.lookout, opened, number, names), Peer(self._listener, address), data)
 
-    def _answer_and_close(self, opened: SocketType, number: int, name: Any, answer: bytes, peer: Peer) -> None:
+    def _answer_and_close(self, opened: SocketType, number: int, name: Any, address: str, answer: bytes) -> None:
         try:
             sent = opened.send(answer, WITH_THE_END)
         except NOT_NOW:
@@ -163,32 +123,39 @@ class Entrance:
             sent = len(answer)  # the client is gone
         if sent == len(answer):
             opened.close()
-            return
-        line = self._seated(opened, number, name, peer, None)
-        line.write(answer[sent:])
-        line.close()
+        elif self._is_admitted(opened, address):
+            # It stays after all, until it has read its answer.
+            names = (name, self._own_name)
+            FastPath(self._plane, opened, number, names, self._listener, address).finish(answer[sent:])
 
-    def _seated(self, opened: SocketType, number: int, name: Any, peer: Peer, data: bytes | None) -> Line:
-        line = Line(self._door, opened, number, (name, self._own_name))
-        fast = FastPath(self._plane, peer)
-        protocol = fast if self._through is None else self._through(fast)
+    def _is_admitted(self, opened: SocketType, address: str) -> bool:
+        """Whether it may stay, and counts from now on; who may not is told."""
+        plane = self._plane
+        if plane.app.connections.admit(self._listener.vm or address):
+            return True
+        with suppress(OSError):
+            opened.send(REFUSED.bytes_with(plane.app.default_lines(plane.state), close=True), WITH_THE_END)
+        opened.close()
+        return False
+
+    def _seat(self, line: Line, peer: Peer, data: bytes | None) -> None:
+        """With somebody between the connection and its protocol."""
+        assert self._through is not None
+        protocol = self._through(MetadataProtocol(self._plane, peer))
         line.set_protocol(protocol)
-        self._door.admit(number, line)
+        self._plane.lookout.admit(line.number, line)
         protocol.connection_made(line)
         if data:
             protocol.data_received(data)
-        elif data is not None:
-            line.close()
-        return line
 
     def _rest(self, trouble: OSError) -> None:
         log.warning("no more connections can be let in for a second: %s", trouble.strerror)
-        self._door.dismiss(self.number)
+        self._plane.lookout.dismiss(self.number)
         self._plane.loop.call_later(REST_S, self._go_on)
 
     def _go_on(self) -> None:
         if self._bound.fileno() >= 0:
-            self._door.admit(self.number, self)
+            self._plane.lookout.admit(self.number, self)
 
 
 def prepare(bound: socket.socket) -> None:

@@ -1,145 +1,160 @@
-"""The fast path: answers a request whose exact bytes were seen before, without parsing it.
+"""The fast path: a connection whose questions are known, answered on its own socket, without parsing them.
 
 Rule 1: it parses nothing. What is not in the memo goes to uvicorn's protocol with the whole connection, as
 uvicorn itself does for websockets; a known request on that connection brings it back.
 Rule 2: it never waits. What needs a commit first is handed over too.
-Rule 3: one write per answer; a client that does not read is not read from.
+Rule 3: one `send` per answer; a client that does not take it whole is for uvicorn's protocol, which waits for it.
 Rule 4: a question that is held comes back here for as long, so that ten thousand of them weigh little; what a client
 sends behind it goes to uvicorn's protocol, and the question with it.
 """
 
-import asyncio
-from typing import Any, cast
-
-from uvicorn.config import Config
-from uvicorn.server import ServerState
+from socket import SocketType
+from typing import Any
 
 from notbefore.metadata.answers import HttpAnswer
-from notbefore.metadata.app import MetadataApp
-from notbefore.metadata.connections import REFUSED
 from notbefore.metadata.holding import Held
-from notbefore.metadata.identity import Peer
+from notbefore.metadata.identity import Listener, Peer
+from notbefore.metadata.line import AT_ONCE, NOT_NOW, READ_MAX_BYTES, Line
+from notbefore.metadata.memo import Remembered
+from notbefore.metadata.plane import Plane
 from notbefore.metadata.protocol import MetadataProtocol
 
 
-class Plane:
-    """What all connections of one data plane share."""
+class FastPath(Peer):
+    """A connection that is let in, and so the peer at its other end."""
 
-    def __init__(self, config: Config, state: ServerState, app_state: dict[str, Any]) -> None:
-        assert isinstance(config.app, MetadataApp)
-        self.app = config.app
-        self.config = config
-        self.state = state
-        self.app_state = app_state
-        self.loop = asyncio.get_running_loop()
-        self.now_s = self.loop.time()
+    __slots__ = ("_held", "_names", "_number", "_plane", "_socket", "deadline_s")
 
-    def tick(self) -> None:
-        """Deadlines are counted from the beginning of a pass."""
-        self.now_s = self.loop.time()
-
-    def last_answer_to(self, data: bytes, peer: Peer) -> bytes | None:
-        """The whole answer to a known request that ends its connection; None: somebody else has to look at it."""
-        app = self.app
-        remembered = app.memo.get(data)
-        if remembered is None or not remembered.close:
-            return None
-        answer = app.service.answer_now(remembered.verdict, peer)
-        if answer is None:
-            return None
-        remembered.counted[answer.status] += 1
-        return answer.bytes_with(app.default_lines(self.state), close=True)
-
-
-class FastPath(asyncio.Protocol):
-    deadline_s: float | None = None
-    _admitted = True
-    _held: Held | None = None
-
-    def __init__(self, plane: Plane, peer: Peer) -> None:
+    def __init__(
+        self, plane: Plane, opened: SocketType, number: int, names: tuple[Any, Any], listener: Listener, address: str
+    ) -> None:
+        super().__init__(listener, address)
         self._plane = plane
-        self._peer = peer
+        self._socket = opened
+        self._number = number
+        self._names = names
+        self._held: Held | None = None
+        self.deadline_s: float | None = None
 
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+    def enter(self, data: bytes | None, remembered: Remembered | None) -> None:
+        """With what it said as it came, if anything, and what is known of that."""
         plane = self._plane
-        self._transport = cast("asyncio.Transport", transport)
-        if not plane.app.connections.admit(self._peer.caller_key):
-            self._admitted = False
-            self._transport.write(REFUSED.bytes_with(plane.app.default_lines(plane.state), close=True))
-            self._transport.close()
+        plane.state.connections.add(self)  # type: ignore[arg-type]  # shut down as uvicorn's own are
+        plane.lookout.admit(self._number, self)
+        if data:
+            self._take(data, remembered)
+        else:
+            self.deadline_s = plane.lookout.now_s + plane.app.connections.limits.head_timeout_s
+
+    def finish(self, unsent: bytes) -> None:
+        """It comes for what is left of its last answer."""
+        plane = self._plane
+        plane.lookout.admit(self._number, self)
+        self.deadline_s = plane.lookout.now_s + plane.app.connections.limits.idle_timeout_s
+        self._wait_until_sent(unsent, close=True)
+
+    # -- what the loop tells
+
+    def ready(self, _events: int) -> None:
+        try:
+            data = self._socket.recv(READ_MAX_BYTES, AT_ONCE)
+        except NOT_NOW:
             return
-        plane.state.connections.add(self)  # type: ignore[arg-type]  # a protocol as uvicorn's own are
-        self.deadline_s = plane.now_s + plane.app.connections.limits.head_timeout_s
+        except OSError:
+            self._end()
+            return
+        if data:
+            self._take(data, self._plane.app.memo.get(data))
+        else:
+            # Perhaps it still reads, perhaps it is gone: that cannot be told, so it is not made to wait.
+            self.shutdown()
 
-    def data_received(self, data: bytes) -> None:
+    def abort(self) -> None:
+        self._end()
+
+    def cut_off(self) -> None:
+        self._end()
+
+    def shutdown(self) -> None:
+        """uvicorn asks when it stops: nothing is ever half done here, but for a question that is held."""
+        if self._held:
+            self._held.close = True
+            self._plane.app.polls.release(self._held.poll)
+        self._end()
+
+    # -- asking and answering
+
+    def _take(self, data: bytes, remembered: Remembered | None) -> None:
         plane = self._plane
-        app = plane.app
-        remembered = app.memo.get(data)
-        answer = app.service.answer_now(remembered.verdict, self._peer) if remembered and not self._held else None
-        if remembered is None or answer is None:
+        whole = plane.answer_to(remembered, self) if remembered and not self._held else None
+        if remembered is None or whole is None:
             self._hand_over(data)
             return
-        self._transport.write(answer.bytes_with(app.default_lines(plane.state), close=remembered.close))
-        remembered.counted[answer.status] += 1
-        if remembered.close:
-            self._transport.close()
-        self.deadline_s = plane.now_s + app.connections.limits.idle_timeout_s
+        self.deadline_s = plane.lookout.now_s + plane.app.connections.limits.idle_timeout_s
+        self._send(whole, remembered.close)
 
-    def take_back(self, data: bytes) -> None:
-        """A connection that was handed over asks something known again."""
-        self._return()
-        self.data_received(data)
-
-    def _hand_over(self, data: bytes) -> None:
-        if not self._admitted:
+    def _send(self, whole: bytes, close: bool) -> None:  # noqa: FBT001  the name would cost what it tells
+        try:
+            sent = self._socket.send(whole, AT_ONCE)
+        except NOT_NOW:
+            sent = 0
+        except OSError:
+            self._end()
             return
+        if sent < len(whole):
+            self._wait_until_sent(whole[sent:], close=close)
+        elif close:
+            self._end()
+
+    def _wait_until_sent(self, unsent: bytes, *, close: bool) -> None:
+        line, slow = self._seated()
+        slow.deadline_s = self.deadline_s
+        line.write(unsent)
+        if close:
+            line.close()
+
+    def _end(self) -> None:
+        plane = self._plane
+        if self not in plane.state.connections:
+            return
+        plane.state.connections.discard(self)
+        plane.lookout.forget(self._number)
+        self._socket.close()
+        plane.app.connections.release(self.caller_key)
+        if self._held:
+            plane.app.polls.leave(self._held.poll)
+            self._held = None
+
+    # -- to uvicorn's protocol and back
+
+    def _seated(self) -> tuple[Line, MetadataProtocol]:
+        """The connection on a transport, which uvicorn's protocol needs."""
         plane = self._plane
         plane.state.connections.discard(self)
-        slow = MetadataProtocol(plane.config, plane.state, plane.app_state, plane.loop)
-        slow.take_over(self._transport, self._peer, self)
-        self._transport.set_protocol(slow)
+        line = Line(plane.lookout, self._socket, self._number, self._names)
+        plane.lookout.hand_on(self._number, line)
+        slow = MetadataProtocol(plane, self, self)
+        line.set_protocol(slow)
+        slow.connection_made(line)
+        return line, slow
+
+    def _hand_over(self, data: bytes) -> None:
+        _, slow = self._seated()
         if self._held:
             slow.adopt(self._held)
             self._held = None
         slow.parse(data)
 
+    def take_back(self, data: bytes) -> None:
+        """A connection that was handed over asks something known again."""
+        self._return()
+        self._take(data, self._plane.app.memo.get(data))
+
     def _return(self) -> None:
         self._plane.state.connections.add(self)  # type: ignore[arg-type]
-        self._transport.set_protocol(self)
-
-    def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002  asyncio says why; it is all one here
-        self._plane.state.connections.discard(self)
-        if self._admitted:
-            self._plane.app.connections.release(self._peer.caller_key)
-        if self._held:
-            self._plane.app.polls.leave(self._held.poll)
-
-    def eof_received(self) -> None:
-        """Who has stopped sending may still read: what was asked is answered, then the connection ends."""
-        self._release()
-
-    def pause_writing(self) -> None:
-        self._transport.pause_reading()
-
-    def resume_writing(self) -> None:
-        self._transport.resume_reading()
-
-    def shutdown(self) -> None:
-        """uvicorn asks when it stops: nothing is ever half done here, but for a question that is held."""
-        self._release()
-        self._transport.close()
-
-    def cut_off(self) -> None:
-        """At once: closing would wait for a client that does not read."""
-        self._transport.abort()
+        self._plane.lookout.hand_on(self._number, self)
 
     # -- holding a question
-
-    def _release(self) -> None:
-        """It is answered now; the connection ends with it."""
-        if self._held:
-            self._held.close = True
-            self._plane.app.polls.release(self._held.poll)
 
     def hold(self, held: Held) -> None:
         self._held = held
@@ -149,11 +164,9 @@ class FastPath(asyncio.Protocol):
     def tell(self, answer: HttpAnswer) -> None:
         """The held question has its answer."""
         held, self._held = self._held, None
-        if held is None or self._transport.is_closing():
+        if held is None:
             return
         plane = self._plane
         held.counted[answer.status] += 1
-        self._transport.write(answer.bytes_with(plane.app.default_lines(plane.state), close=held.close))
-        if held.close:
-            self._transport.close()
         self.deadline_s = plane.loop.time() + plane.app.connections.limits.idle_timeout_s
+        self._send(answer.bytes_with(plane.app.default_lines(plane.state), close=held.close), held.close)

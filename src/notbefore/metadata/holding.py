@@ -13,13 +13,14 @@ import asyncio
 import logging
 from collections import defaultdict
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, Protocol, cast
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
 from notbefore.metadata.answers import HttpAnswer, error
 from notbefore.metadata.app import MetadataApp
 from notbefore.metadata.identity import Peer
+from notbefore.metadata.line import Line
 from notbefore.metadata.polls import Poll
 from notbefore.metadata.service import vouching
 from notbefore.metadata.verdict import ReadDocument, RequestHead, Verdict
@@ -67,7 +68,7 @@ class HoldingProtocol(HttpToolsProtocol):
     _between_messages = True
     _dropped_bytes: int | None = None
     _unjudged: tuple[RequestResponseCycle, Any] | None = None
-    _light: Light
+    _light: Light | None
     _held: Held | None = None
     _asking: RequestResponseCycle
     _behind_bytes = 0
@@ -172,10 +173,9 @@ class HoldingProtocol(HttpToolsProtocol):
             answer = self._metadata.polls.hold(held.poll, at_once)
         if answer is not None:
             self.send(cycle, answer)
-        elif self.is_at_boundary():
-            held.keeper = self._light
-            self.step_down()
-            self._light.hold(held)
+        elif self.is_at_boundary() and (light := self.step_down()):
+            held.keeper = light
+            light.hold(held)
         else:
             self._keep(held, cycle)
 
@@ -204,13 +204,16 @@ class HoldingProtocol(HttpToolsProtocol):
         self._behind_bytes = 0
         self.read_behind(0)
 
-    def step_down(self) -> None:
-        """The connection goes to somebody else; what is left here must not keep itself alive."""
+    def step_down(self) -> Light | None:
+        """Who has the connection from now on, if it can be let go; what is left here must not keep itself alive."""
+        if self._light is None or not cast("Line", self.transport).let_go():
+            return None
         self._unset_keepalive_if_required()
         self.connections.discard(self)
         if self.scope:
             self.scope["state"].clear()
         self.scope = self.cycle = self.parser = None  # type: ignore[assignment]
+        return self._light
 
     def is_at_boundary(self) -> bool:
         """Nothing is half read, dropped, or waits its turn."""

@@ -25,11 +25,11 @@ NOBODY = asyncio.Protocol()
 class Watch(Protocol):
     """Who tells a line that its socket is ready."""
 
-    def change(self, line: "Line", events: int) -> None: ...
+    def change(self, number: int, events: int) -> None: ...
 
-    def forget(self, line: "Line") -> None: ...
+    def forget(self, number: int) -> None: ...
 
-    def soon(self, call: Callable[[], None]) -> None: ...
+    def soon(self, call: Callable[[], None]) -> object: ...
 
 
 class Line(asyncio.Transport):
@@ -184,6 +184,14 @@ class Line(asyncio.Transport):
         peer, own = self._names
         return {"peername": peer, "sockname": own}.get(name, default)
 
+    def let_go(self) -> bool:
+        """Whether its socket is somebody else's from now on: so it is while nothing is kept, paused or ending here."""
+        if self._events != EPOLLIN or self._closing:
+            return False
+        self._lost = self._closing = True
+        self._protocol = NOBODY
+        return True
+
     # -- below
 
     def _watch_what_matters(self) -> None:
@@ -193,7 +201,7 @@ class Line(asyncio.Transport):
         events = (EPOLLIN if reads else 0) | (EPOLLOUT if self._unsent else 0)
         if events != self._events:
             self._events = events
-            self._watch.change(self, events)
+            self._watch.change(self.number, events)
 
     def _end_output(self) -> None:
         try:
@@ -211,7 +219,7 @@ class Line(asyncio.Transport):
             return
         self._lost = self._closing = True
         self._unsent = None
-        self._watch.forget(self)
+        self._watch.forget(self.number)
         self._socket.close()
         protocol, self._protocol = self._protocol, NOBODY
         protocol.connection_lost(why)

@@ -15,8 +15,8 @@ from notbefore.metadata.app import MetadataApp
 from notbefore.metadata.connections import cut_off_overdue
 from notbefore.metadata.door import Door, Through
 from notbefore.metadata.face import Service
-from notbefore.metadata.fast_path import Plane
 from notbefore.metadata.identity import Listener
+from notbefore.metadata.plane import Plane
 from notbefore.sockets import QuietServer, address_of, config_for
 
 TICKS_PER_SECOND = 10
@@ -64,7 +64,6 @@ class MetadataServer(QuietServer):
         self._polls.stopping = True
         self.door.shut()
         await super().shutdown(sockets=sockets)
-        self.door.close()
 
     async def on_tick(self, counter: int) -> bool:
         self._polls.expire()

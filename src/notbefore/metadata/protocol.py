@@ -14,9 +14,10 @@ import logging
 from functools import partial
 
 from notbefore.metadata.answers import HttpAnswer, error
-from notbefore.metadata.app import DRAIN_MAX_BYTES, DRAIN_MAX_S, MetadataApp
+from notbefore.metadata.app import DRAIN_MAX_BYTES, DRAIN_MAX_S
 from notbefore.metadata.holding import HoldingProtocol, Light
 from notbefore.metadata.identity import Peer
+from notbefore.metadata.plane import Plane
 from notbefore.metadata.verdict import RequestHead
 
 HEAD_MAX_BYTES = 16 * 1024
@@ -59,13 +60,13 @@ class MetadataProtocol(HoldingProtocol):
     _whole: RequestHead | None = None
     _broken_rule: HttpAnswer = NOT_HTTP
 
-    def take_over(self, transport: asyncio.Transport, peer: Peer, light: Light) -> None:
-        assert isinstance(self.config.app, MetadataApp)
-        self._metadata = self.config.app
+    def __init__(self, plane: Plane, peer: Peer, light: Light | None = None) -> None:
+        """`light` takes the connection when it is there for questions that are known or held."""
+        super().__init__(plane.config, plane.state, plane.app_state, plane.loop)
+        self._metadata = plane.app
         self._peer = peer
         self._light = light
         self.logger = log
-        self.connection_made(transport)
         self._expect_head()
 
     def connection_lost(self, exc: Exception | None) -> None:
@@ -76,9 +77,8 @@ class MetadataProtocol(HoldingProtocol):
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
-        if self._is_idle() and self._metadata.memo.get(data):
-            self.step_down()
-            self._light.take_back(data)
+        if self._is_idle() and self._metadata.memo.get(data) and (light := self.step_down()):
+            light.take_back(data)
         else:
             self.parse(data)
 

@@ -13,7 +13,10 @@ class Asked:
         self._unsaved: dict[str, dict[str, int]] = {}
 
     def note(self, scope_key: str, vm_key: str, at_ms: int) -> None:
-        self._unsaved.setdefault(scope_key, {})[vm_key] = at_ms
+        of_scope = self._unsaved.get(scope_key)
+        if of_scope is None:
+            of_scope = self._unsaved[scope_key] = {}
+        of_scope[vm_key] = at_ms
 
     def unsaved(self, scope_key: str) -> Mapping[str, int]:
         return self._unsaved.get(scope_key, {})

@@ -46,6 +46,7 @@ class Turns:
         self._witness = witness
         self._snapshot = snapshot
         self._asked = asked
+        self._give_way = tasks.give_way
         self._lanes = [tasks.lock() for _ in range(LANES)]
 
     async def take(self, request: Request) -> Taken:
@@ -90,10 +91,13 @@ class Turns:
         return await self._committed(decision, stored.version if stored else 0)
 
     async def _committed(self, decision: Decision, version: int) -> Taken:
+        self._give_way()
         committed = await self._store.commit(decision.scope, version, decision.record)
         self._snapshot.apply(committed)
+        self._give_way()
         if decision.record:
             narrate(decision.record)
+        self._give_way()
         return Taken(decision.answer, committed.scope)
 
     def _known(self, stored: Stored | View | None, request: Request) -> Scope | None:

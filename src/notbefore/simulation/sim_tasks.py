@@ -32,6 +32,9 @@ class SimTasks:
     def lock(self) -> AbstractAsyncContextManager[None]:
         return SimLock(self._scheduler)
 
+    def give_way(self) -> None:
+        """Others have their turn when somebody waits, and not before."""
+
 
 class SimSignal:
     """A bell with one waiter. `nudge` wakes the waiter without a ring, as a clock that looks again does."""

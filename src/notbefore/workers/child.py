@@ -16,9 +16,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-import uvloop
-
-from notbefore import garbage, logs
+from notbefore import event_loop, garbage, logs
 from notbefore.clock import SystemClock, thread_busy_s
 from notbefore.metadata.identity import Listener
 from notbefore.metadata.listen import metadata_server
@@ -196,7 +194,7 @@ def take_log(settings: Taken) -> None:
 def main() -> None:
     for number in (signal.SIGINT, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)
-    uvloop.run(work(socket.socket(fileno=int(sys.argv[1]))))
+    event_loop.run(work(socket.socket(fileno=int(sys.argv[1]))))
     # Without waiting for a thread that reads: nothing here is worth keeping.
     logging.shutdown()
     os._exit(0)

@@ -44,7 +44,7 @@ def kept(host: str, port: int) -> socket.socket:
 def shared(host: str, port: int) -> socket.socket:
     """One of several sockets of an address, not listening yet."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    bound = socket.socket(family, socket.SOCK_STREAM)
+    bound = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     try:
         bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)

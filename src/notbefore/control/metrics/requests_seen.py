@@ -12,6 +12,7 @@ from collections.abc import MutableMapping
 from typing import Any
 
 from notbefore.control.metrics.scrape import ControlRequests
+from notbefore.event_loop import give_way
 from notbefore.ports import Clock
 
 METHODS = frozenset(("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"))
@@ -53,6 +54,7 @@ class RequestsSeen:
 
         async def noted(message: MutableMapping[str, Any]) -> None:
             if message["type"] == "http.response.start":
+                give_way()
                 untold.append(message["status"])
                 self._count(scope, message["status"])
             elif message["type"] == "http.response.body" and not message.get("more_body"):

@@ -1,0 +1,146 @@
+"""The loop a server runs on: asyncio's own, whose selector serves the data plane's sockets while it waits.
+
+Rule 1: one epoll set for both. What belongs to the data plane is served where it is found, without a callback, a handle
+or a turn of the loop; what belongs to asyncio is handed to it.
+Rule 2: asyncio waits for nobody: as soon as it has something to do, a callback, a timer that is due or a file of its
+own, it has its turn. A pass is bounded.
+Rule 3: a connection that breaks down ends; the others do not.
+Why not uvloop: it was faster for what asyncio does, and slower for what we do most (decision 22).
+"""
+
+import asyncio
+import logging
+import os
+import selectors
+from collections.abc import Callable, Coroutine
+from contextvars import Context
+from select import EPOLLIN, EPOLLOUT, epoll
+from time import monotonic  # noqa: TID251  what asyncio counts its timers in
+from typing import Any, Protocol, TypeVar, TypeVarTuple
+
+EVENTS_MAX = 128
+FOR_EVER = -1
+
+Result = TypeVar("Result")
+Args = TypeVarTuple("Args")
+Found = list[tuple[selectors.SelectorKey, int]]
+
+log = logging.getLogger("notbefore")
+
+
+class Watched(Protocol):
+    """Whose socket is ready."""
+
+    def ready(self, events: int) -> None: ...
+
+    def abort(self) -> None: ...
+
+
+class Lookout(selectors.EpollSelector):
+    """A selector with sockets of its own beside those of the loop."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        # The same set, under a number of our own: each of the two is closed by its owner.
+        self._set = epoll.fromfd(os.dup(self.fileno()))
+        self._watched: dict[int, Watched] = {}
+        self.soon: Callable[[Callable[[], None]], object]
+        """Behind what is being done."""
+        self.asked_for_a_turn = False
+        self.now_s = monotonic()
+        """When this pass began."""
+
+    def admit(self, number: int, watched: Watched) -> None:
+        self._watched[number] = watched
+        self._set.register(number, EPOLLIN)
+
+    def change(self, number: int, events: int) -> None:
+        self._set.modify(number, events)
+
+    def hand_on(self, number: int, watched: Watched) -> None:
+        """Its file is somebody else's from now on."""
+        self._watched[number] = watched
+
+    def forget(self, number: int) -> None:
+        """Its file is closed next, which takes it out of the set."""
+        self._watched.pop(number, None)
+
+    def dismiss(self, number: int) -> None:
+        """Its file stays open."""
+        if self._watched.pop(number, None):
+            self._set.unregister(number)
+
+    def select(self, timeout: float | None = None) -> Found:
+        wait_s = FOR_EVER if timeout is None else max(timeout, 0.0)
+        ends_s = 0.0 if wait_s <= 0 else monotonic() + wait_s
+        self.asked_for_a_turn = False
+        while True:
+            found = self.serve(wait_s)
+            if found or self.asked_for_a_turn or not wait_s:
+                return found
+            if ends_s:
+                wait_s = ends_s - self.now_s
+                if wait_s <= 0:
+                    return found
+
+    def serve(self, wait_s: float = 0.0) -> Found:
+        """One pass: who came, or comes until then, is served; what is the loop's is returned, and found again later."""
+        found: Found = []
+        get = self._watched.get
+        ready = self._set.poll(wait_s, EVENTS_MAX)
+        self.now_s = monotonic()
+        for number, events in ready:
+            watched = get(number)
+            if watched is None:
+                self._is_the_loops(number, events, found)
+                continue
+            try:
+                watched.ready(events)
+            except Exception:
+                log.exception("a connection broke down")
+                watched.abort()
+        return found
+
+    def _is_the_loops(self, number: int, events: int, found: Found) -> None:
+        """An error is for whoever reads or writes: they will meet it."""
+        key = self.get_map().get(number)
+        if key is not None:
+            reads = selectors.EVENT_READ if events & ~EPOLLOUT else 0
+            writes = selectors.EVENT_WRITE if events & ~EPOLLIN else 0
+            found.append((key, (reads | writes) & key.events))
+
+    def close(self) -> None:
+        self._set.close()
+        super().close()
+
+
+class ServingLoop(asyncio.SelectorEventLoop):
+    def __init__(self) -> None:
+        self.lookout = Lookout()
+        super().__init__(self.lookout)
+        self.lookout.soon = self.call_soon
+
+    def call_soon(
+        self, callback: Callable[[*Args], object], *args: *Args, context: Context | None = None
+    ) -> asyncio.Handle:
+        self.lookout.asked_for_a_turn = True
+        return super().call_soon(callback, *args, context=context)
+
+    def call_at(
+        self, when: float, callback: Callable[[*Args], object], *args: *Args, context: Context | None = None
+    ) -> asyncio.TimerHandle:
+        self.lookout.asked_for_a_turn = True
+        return super().call_at(when, callback, *args, context=context)
+
+
+def give_way() -> None:
+    """For whoever has much to do at once, between two parts of it: those who only ask are answered first."""
+    loop = asyncio.get_running_loop()
+    if isinstance(loop, ServingLoop):
+        loop.lookout.serve()
+
+
+def run(work: Coroutine[Any, Any, Result]) -> Result:
+    """As `asyncio.run`, on a loop that can serve."""
+    with asyncio.Runner(loop_factory=ServingLoop) as runner:
+        return runner.run(work)

@@ -1,0 +1,172 @@
+"""The loop a server runs on (event_loop.py): sockets served while it waits, and asyncio as it always was."""
+
+import asyncio
+import os
+import socket
+import threading
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from notbefore import event_loop
+from notbefore.event_loop import ServingLoop
+
+
+class Echo:
+    """Somebody's end of a pair, who does something whenever anything came."""
+
+    def __init__(self, answer):
+        self.there, self.here = socket.socketpair()
+        self.here.setblocking(False)
+        self.answer = answer
+        self.aborted = False
+
+    def ready(self, _events):
+        self.answer(self.here.recv(100))
+
+    def abort(self):
+        self.aborted = True
+
+    @contextmanager
+    def watched(self):
+        lookout = asyncio.get_running_loop().lookout
+        lookout.admit(self.here.fileno(), self)
+        try:
+            yield self
+        finally:
+            lookout.dismiss(self.here.fileno())
+            self.there.close()
+            self.here.close()
+
+
+class AlwaysReady(Echo):
+    """There is always something, and it is never taken."""
+
+    def __init__(self):
+        super().__init__(None)
+        self.there.send(b"x")
+        self.times = 0
+
+    def ready(self, _events):
+        self.times += 1
+
+
+async def test_a_socket_is_served_while_the_loop_waits_for_something_else():
+    heard = asyncio.get_running_loop().create_future()
+    with Echo(heard.set_result).watched() as echo:
+        echo.there.send(b"hello")
+
+        assert await heard == b"hello"
+
+
+@pytest.mark.parametrize("way", ["call_soon", "call_later", "create_task", "threadsafe"])
+async def test_what_a_served_socket_asks_for_is_done_without_anything_else_to_wake_the_loop(way):
+    """Nobody else has a timer or a callback: the loop would wait for ever."""
+    loop = asyncio.get_running_loop()
+    done = asyncio.Event()
+
+    async def finish():
+        done.set()
+
+    asks = {
+        "call_soon": lambda _: loop.call_soon(done.set),
+        "call_later": lambda _: loop.call_later(0.001, done.set),
+        "create_task": lambda _: loop.create_task(finish()),
+        "threadsafe": lambda _: loop.call_soon_threadsafe(done.set),
+    }
+    with Echo(asks[way]).watched() as echo:
+        loop.call_soon(lambda: None)
+        sender = threading.Timer(0.02, echo.there.send, (b"now",))
+        sender.start()
+        await done.wait()
+        sender.join()
+
+
+async def test_a_socket_that_is_always_ready_keeps_nobody_from_his_turn():
+    """A timer, another thread's word, a stream of asyncio's own and a task that gives way."""
+    loop = asyncio.get_running_loop()
+    server = await asyncio.start_server(lambda reader, writer: writer.close(), "127.0.0.1", 0)
+    with AlwaysReady().watched() as greedy:
+        await asyncio.sleep(0.01)
+        await asyncio.to_thread(lambda: None)
+        reader, writer = await asyncio.open_connection(*server.sockets[0].getsockname())
+        assert await reader.read() == b""
+        for _ in range(10):
+            before = greedy.times
+            await asyncio.sleep(0)
+        assert loop.time() > 0
+        writer.close()
+
+    assert greedy.times > before > 10
+    server.close()
+    await server.wait_closed()
+
+
+async def test_a_busy_loop_keeps_no_socket_waiting():
+    """Everybody has a turn in each round of callbacks."""
+    heard = []
+    with Echo(heard.append).watched() as echo:
+        echo.there.send(b"one")
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+
+    assert heard == [b"one"]
+
+
+async def test_who_breaks_down_is_ended_and_nobody_else(caplog):
+    def broken(_):
+        raise RuntimeError("on purpose")
+
+    heard = asyncio.get_running_loop().create_future()
+    with Echo(broken).watched() as bad, Echo(heard.set_result).watched() as good:
+        bad.there.send(b"x")
+        good.there.send(b"y")
+        assert await heard == b"y"
+
+    assert bad.aborted
+    assert "on purpose" in caplog.text
+
+
+async def test_who_is_dismissed_hears_nothing_more():
+    heard = []
+    echo = Echo(heard.append)
+    with echo.watched():
+        pass
+    other = Echo(heard.append)
+    with other.watched():
+        asyncio.get_running_loop().lookout.dismiss(other.here.fileno())
+        other.there.send(b"x")
+        await asyncio.sleep(0.01)
+
+    assert heard == []
+
+
+def test_a_loop_leaves_no_file_open():
+    before = set(Path("/proc/self/fd").iterdir())
+    for _ in range(3):
+        event_loop.run(asyncio.sleep(0))
+
+    assert set(Path("/proc/self/fd").iterdir()) <= before
+
+
+def test_a_closed_loop_closes_nothing_of_others():
+    """Its set has two numbers; each is closed once, by its owner."""
+    loop = ServingLoop()
+    loop.close()
+    fresh = [os.open("/dev/null", os.O_RDONLY) for _ in range(8)]
+    loop.lookout.close()
+    del loop
+
+    for number in fresh:
+        os.fstat(number)
+        os.close(number)
+
+
+def test_what_the_work_comes_to_is_returned_and_what_it_raises_is_raised():
+    async def fails():
+        raise ValueError("so it is")
+
+    assert event_loop.run(asyncio.sleep(0, "done")) == "done"
+    with pytest.raises(ValueError, match="so it is"):
+        event_loop.run(fails())
