@@ -197,14 +197,26 @@ def test_a_reload_is_for_events_to_come(fleet, agents):
     assert agent.did[:4] == ["do one", "do two", "undo two", "undo one"]
 
 
-def test_a_step_that_fails_hangs_or_prints_a_megabyte_is_told_and_not_approved(fleet, agents):
-    """Budget kept, no approval, told to the administrator."""
-    text = settings_text(one="head -c 1000000 /dev/zero; sleep 600", more='limit = "300ms"')
-    agent = agents(text).start()
+HUNG = {"one": "head -c 1000000 /dev/zero; sleep 600", "more": 'limit = "300ms"'}
+BAD_STEPS = {
+    "fails": ({"one": "exit 3"}, "ended with exit code 3"),
+    "prints a megabyte and hangs": (HUNG, "its time of 0.3 s was over"),
+    "leaves a child": ({"one": "sleep 600 & exit 0"}, r"ended with exit code 0 and left \S+ \(\d+\) running"),
+    "leaves a silent child": (
+        {"one": "sleep 600 > /dev/null 2>&1 < /dev/null & exit 0"},
+        r"ended with exit code 0 and left \S+ \(\d+\) running",
+    ),
+}
+
+
+@pytest.mark.parametrize(("step", "said"), BAD_STEPS.values(), ids=BAD_STEPS)
+def test_a_step_that_goes_wrong_is_told_and_not_approved(fleet, agents, step, said):
+    """Fails, hangs, prints a megabyte, or forks a child that stays: budget kept, no approval, told to the administrator."""
+    agent = agents(settings_text(**step)).start()
     assert agent.says("the endpoint shows")
     event = fleet.made("fleet", "web-1", "restart")
 
-    assert agent.says("'one' FAILED")
+    assert agent.says(f"'one' FAILED .*{said}")
     assert agent.says("not approved: step 'one' failed")
     while "alert" not in agent.did:
         pass

@@ -71,6 +71,14 @@ class Aside:
         return self._result[0]
 
 
+def is_alive(pid):
+    """Running, not merely unburied."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
+    except FileNotFoundError:
+        return False
+
+
 def until(holds):
     """Look again until it holds."""
     pause = threading.Event()

@@ -1,16 +1,13 @@
 """`command` with real programs: what they are told, and that nothing they do keeps the agent."""
 
 import json
-import os
-import signal
 import sys
 import threading
 from pathlib import Path
 
 import pytest
-from step_runs import NOT_BEFORE, Aside, errand_of, made, run, until
+from step_runs import NOT_BEFORE, Aside, errand_of, is_alive, made, run, until
 
-from notbefore.agent.steps import process
 from notbefore.agent.steps.attempt import Trouble, Until
 from notbefore.agent.steps.pipes import PolledPipes, ThreadedPipes
 from notbefore.agent.steps.process import Order, ran
@@ -21,14 +18,6 @@ PYTHON = sys.executable
 
 def python(*lines, **table):
     return made("command", do=[PYTHON, "-c", "\n".join(lines)], **table)
-
-
-def is_alive(pid):
-    """Running, not merely unburied."""
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
-    except FileNotFoundError:
-        return False
 
 
 # -- what it is told
@@ -258,27 +247,6 @@ def test_one_that_ends_well_only_after_its_time_has_failed():
     assert not result.ok
 
 
-def test_one_that_does_not_hear_term_is_killed_with_its_children(tmp_path, monkeypatch):
-    """TERM to the group, then KILL after a margin."""
-    monkeypatch.setattr(process, "KILL_AFTER_S", 0.2)
-    pids = tmp_path / "pids"
-    aside = Aside(
-        python(
-            "import os, pathlib, signal, time",
-            "signal.signal(signal.SIGTERM, signal.SIG_IGN)",
-            "child = os.fork()",
-            f"if child: pathlib.Path({str(pids)!r}).write_text(f'{{os.getpid()}} {{child}}')",
-            "print('deaf', flush=True)",
-            "time.sleep(1000)",
-        )
-    )
-    until(lambda: pids.exists() and len(pids.read_text().split()) == 2)
-    aside.cut_off.set()
-
-    assert not aside.result().ok
-    until(lambda: not any(map(is_alive, pids.read_text().split())))
-
-
 def test_without_time_nothing_is_begun(tmp_path):
     """Fail-closed: neither with no time left nor once it is cut off."""
     step = made("command", do=["touch", str(tmp_path / "begun")])
@@ -292,40 +260,7 @@ def test_without_time_nothing_is_begun(tmp_path):
     assert not (tmp_path / "begun").exists()
 
 
-# -- children that stay
-
-
-FORKING = (
-    "import os, pathlib, sys, time",
-    "has_left, leaves = os.pipe()",
-    "if child := os.fork():",
-    "    pathlib.Path(sys.argv[1]).write_text(str(child))",
-    "    os.read(has_left, 1)",
-    "    os._exit(0)",
-    "if sys.argv[2] == 'leave': os.setsid()",
-    "os.write(leaves, b'!')",
-    "time.sleep(1000)",
-)
-
-
-@pytest.mark.parametrize(("kill_group", "leaves"), [(True, "stay"), (False, "stay"), (True, "leave")])
-def test_a_child_that_stays_and_holds_the_pipe_keeps_nobody(kill_group, leaves, tmp_path):
-    """In the group it is killed unless the table says otherwise; one that has left the group is left alone."""
-    file = tmp_path / "child"
-    step = made("command", do=[PYTHON, "-c", "\n".join(FORKING), str(file), leaves], kill_group=kill_group)
-
-    result = Aside(step).result()
-
-    child = int(file.read_text())
-    try:
-        assert result.ok, result
-        if kill_group and leaves == "stay":
-            until(lambda: not is_alive(child))
-        else:
-            assert is_alive(child)
-    finally:
-        if is_alive(child):
-            os.kill(child, signal.SIGKILL)
+# -- what is left
 
 
 def test_runs_leave_no_open_files_behind():
