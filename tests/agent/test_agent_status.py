@@ -11,7 +11,7 @@ from step_runs import until
 from notbefore.agent.picture import Counts, Picture
 from notbefore.agent.settings import Status
 from notbefore.agent.status import Window
-from notbefore.agent.status_server import CONNECTIONS_MAX
+from notbefore.agent.status_server import CONNECTIONS_MAX, StatusServer
 
 CALM = Picture("web-1", "", "", (), 0.0, Counts())
 
@@ -25,7 +25,11 @@ def window():
 
 
 def health(window):
-    line = http.client.HTTPConnection(window.address, timeout=60)
+    return health_at(window.address)
+
+
+def health_at(address):
+    line = http.client.HTTPConnection(address, timeout=60)
     try:
         line.request("GET", "/healthz")
         return line.getresponse().status
@@ -53,6 +57,18 @@ def test_a_window_that_was_never_shown_anything_closes(window):
 
     with pytest.raises(OSError, match="refused"):
         health(window)
+
+
+def test_a_server_that_rests_is_woken_to_end():
+    """It looks seldom, because each look costs processor time; nobody who stops the agent waits for the next one."""
+    server = StatusServer("127.0.0.1:0", look_s=3600)
+    server.show(CALM)
+    ending = threading.Thread(target=server.close, daemon=True)
+    assert health_at(server.url.removeprefix("http://")) == 200
+
+    ending.start()
+
+    until(lambda: not ending.is_alive())
 
 
 def test_those_who_ask_byte_by_byte_make_room_after_a_few_seconds(window):

@@ -2,6 +2,7 @@
 
 import socket
 import threading
+from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from socketserver import TCPServer
 from typing import Any, Final
@@ -12,6 +13,8 @@ from notbefore.core.errors import NotAllowed
 
 CONNECTIONS_MAX: Final = 16
 CONNECTION_S: Final = 5.0
+# How soon it sees that it is to end, where the end of its socket does not wake it (Windows); each look costs the VM.
+LOOK_S: Final = 5.0
 TEXT: Final = "text/plain; charset=utf-8"
 PROMETHEUS: Final = "text/plain; version=0.0.4; charset=utf-8"
 OK, NOT_FOUND = 200, 404
@@ -26,10 +29,11 @@ class StatusServer(ThreadingHTTPServer):
 
     daemon_threads = True
 
-    def __init__(self, address: str) -> None:
+    def __init__(self, address: str, look_s: float = LOOK_S) -> None:
         host, _, port = address.rpartition(":")
         host = host.strip("[]")
         self.address_family = socket.AF_INET6 if ":" in host else socket.AF_INET
+        self._look_s = look_s
         self._picture: Picture | None = None
         self._room = threading.Semaphore(CONNECTIONS_MAX)
         try:
@@ -55,10 +59,12 @@ class StatusServer(ThreadingHTTPServer):
     def show(self, picture: Picture) -> None:
         is_first, self._picture = self._picture is None, picture
         if is_first:
-            threading.Thread(target=self.serve_forever, name="status", daemon=True).start()
+            threading.Thread(target=self.serve_forever, args=(self._look_s,), name="status", daemon=True).start()
 
     def close(self) -> None:
         if self._picture is not None:
+            with suppress(OSError):
+                self.socket.shutdown(socket.SHUT_RDWR)
             self.shutdown()
         self.server_close()
 
