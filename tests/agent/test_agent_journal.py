@@ -8,9 +8,7 @@ import sys
 import pytest
 from agent_story import ID, OTHER, Story, TurnedClock, a_rule, event_of, replace, shown
 
-from notbefore.agent import book as books
-from notbefore.agent import journal as journals
-from notbefore.agent.book import Book
+from notbefore.agent.book import COMPACT_BYTES, Book
 from notbefore.agent.facts import Appeared, Ended, Opened, Over, StepBegan, read, written
 from notbefore.agent.journal import Journal
 from notbefore.agent.life import Stage
@@ -124,18 +122,17 @@ def test_a_line_that_could_not_be_written_whole_is_not_there(tmp_path):
     assert ([line["what"] for line in replay.lines], replay.holes, replay.torn) == (["first", "last"], [], False)
 
 
-def test_a_directory_that_cannot_be_synced_after_a_rewrite_leaves_no_hole(tmp_path, monkeypatch):
+def test_a_directory_that_cannot_be_synced_after_a_rewrite_leaves_no_hole(tmp_path):
     """The new file is there by then: what is written next stands behind it, not where the old one ended."""
-    journal = a_journal(tmp_path)
-    journal.open()
+    a_journal(tmp_path)
 
     def fails(_):
         raise OSError(errno.EIO, "Input/output error")
 
-    with monkeypatch.context() as broken:
-        broken.setattr(journals, "sync_directory", fails)
-        with pytest.raises(OSError, match="Input/output"):
-            journal.rewrite(lambda lines: lines[:1])
+    journal = Journal(tmp_path, sync=fails)
+    journal.open()
+    with pytest.raises(OSError, match="Input/output"):
+        journal.rewrite(lambda lines: lines[:1])
     journal.append({**LINE, "pid": 9})
 
     assert (pids(replay := Journal(tmp_path).open()), replay.holes) == ([0, 9], [])
@@ -177,19 +174,18 @@ def test_what_this_version_does_not_know_is_no_fact(plain):
         read(plain, lambda _: RULES["all"])
 
 
-def test_what_is_over_is_forgotten_when_there_is_enough_of_it(tmp_path, monkeypatch):
+def test_what_is_over_is_forgotten_when_there_is_enough_of_it(tmp_path):
     """Compaction by an atomic new file; what lives, its boot, and what may come again is kept."""
-    monkeypatch.setattr(books, "COMPACT_BYTES", 1000)
-    monkeypatch.setattr(books, "COMPACT_IDLE_BYTES", 1000)
     book = opened(a_book(tmp_path))
-    book.note(appeared(), Ended(ID.lower(), False), Over(ID.lower(), "then"))
+    enough = event_of(Description="x" * COMPACT_BYTES)
+    book.note(replace(appeared(), event=enough), Ended(ID.lower(), False), Over(ID.lower(), "then"))
     book.note(appeared(OTHER), StepBegan(OTHER.lower(), 0, Phase.DO))
-    before, size = book.lives, (tmp_path / "journal.jsonl").stat().st_size
+    before = book.lives
 
     book.compact()
     book.note(Ended(OTHER.lower(), False))
 
-    assert (tmp_path / "journal.jsonl").stat().st_size < size
+    assert (tmp_path / "journal.jsonl").stat().st_size < COMPACT_BYTES
     again = opened(a_book(tmp_path))
     assert again.holes == []
     assert set(again.lives.living) == set(before.living) == {OTHER.lower()}
@@ -209,16 +205,21 @@ def test_lives_older_than_a_hole_are_in_doubt_and_younger_ones_are_not(tmp_path)
     assert {name: life.in_doubt for name, life in lives.items()} == {ID.lower(): True, OTHER.lower(): False}
 
 
-def test_with_a_hole_nothing_is_approved_and_what_is_old_is_not_touched():
-    """Corrupt: says so, does not approve anything, keeps watching. New events are prepared for, and undone."""
+def with_a_hole():
+    """An agent that comes back in the middle of an event and cannot read that it had appeared; and what it did before."""
     story = Story()
     story.shows(shown())
     story.ends()
     story.kept.lines[1] = story.kept.lines[1].replace('"life"', '"lief"')
     before = list(story.did)
-
     story.crash()
     story.looks_again()
+    return story, before
+
+
+def test_with_a_hole_nothing_is_approved_and_what_is_old_is_not_touched():
+    """Corrupt: says so, does not approve anything, keeps watching. New events are prepared for, and undone."""
+    story, before = with_a_hole()
     story.shows(*story.document, shown(OTHER))
     story.all_end()
     assert story.life(ID) is None
@@ -233,14 +234,7 @@ def test_with_a_hole_nothing_is_approved_and_what_is_old_is_not_touched():
 def test_what_a_hole_may_hide_is_left_alone_also_when_it_starts(caplog):
     """Its steps may have been done: never twice for one event, whatever becomes of it."""
     caplog.set_level("INFO")
-    story = Story()
-    story.shows(shown())
-    story.ends()
-    story.kept.lines[1] = story.kept.lines[1].replace('"life"', '"lief"')
-    before = list(story.did)
-
-    story.crash()
-    story.looks_again()
+    story, before = with_a_hole()
     story.shows(shown(status="Started"))
     story.shows()
     story.shows(shown(notice_s=5000))

@@ -2,7 +2,7 @@
 
 import pytest
 from backend_process import BackendProcess
-from balanced import Load, balanced_by_haproxy
+from balanced import Load, balanced_by_haproxy, second_goes_and_comes_back
 from howto_pages import files_of, install
 from served_fleet import served_fleet
 
@@ -112,12 +112,7 @@ def test_an_agent_beside_haproxy_looks_after_its_peers(fleet, balanced, tmp_path
 
     event = fleet.operate("web-2", "redeploy")
     assert agent.says("is now Started"), agent.log
-    balanced.two.stop()
-    load.until_more(100, name="one")
-    balanced.two.start()
-    fleet.advance(120)
-    assert agent.says("nothing is left to do"), agent.log
-    load.until_more(name="two")
+    second_goes_and_comes_back(balanced, load, fleet, agent)
 
     assert failed(load.over()) == []
     assert fleet.approvals_of(event) == ["vm lb-1"]

@@ -5,7 +5,7 @@ import re
 import pytest
 from agent_process import settings_text
 from backend_process import BackendProcess
-from balanced import CONFIG, Load, balanced_by_haproxy
+from balanced import CONFIG, Load, balanced_by_haproxy, second_goes_and_comes_back
 from served_fleet import served_fleet
 from step_runs import until
 
@@ -36,12 +36,7 @@ def test_a_load_balancer_that_asks_the_agent_sends_nothing_to_a_vm_that_goes(tmp
             assert fleet.status_of(event) == "Scheduled"
             (agent.place / "noticed").touch()
             assert agent.says("is now Started"), agent.log
-            balanced.two.stop()
-            load.until_more(100, name="one")
-            balanced.two.start()
-            fleet.advance(120)
-            assert agent.says("nothing is left to do"), agent.log
-            load.until_more(name="two")
+            second_goes_and_comes_back(balanced, load, fleet, agent)
 
             answers = load.over()
     assert [answer for answer in answers if answer not in {(200, "one"), (200, "two")}] == []

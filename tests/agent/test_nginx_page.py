@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 import pytest
 from backend_process import BackendProcess
-from balanced import Backend, Load
+from balanced import Backend, Load, second_goes_and_comes_back
 from howto_pages import files_of, install, swapped
 from served_fleet import served_fleet
 from step_runs import WAIT_MAX_S, until
@@ -136,12 +136,7 @@ def test_a_redeploy_of_a_vm_behind_nginx_gives_no_failed_request(fleet, nginx, t
 
     event = fleet.operate("web-2", "redeploy")
     assert agent.says("is now Started"), agent.log
-    nginx.two.stop()
-    load.until_more(100, name="one")
-    nginx.two.start()
-    fleet.advance(120)
-    assert agent.says("nothing is left to do"), agent.log
-    load.until_more(name="two")
+    second_goes_and_comes_back(nginx, load, fleet, agent)
 
     assert failed(load.over()) == []
     assert fleet.approvals_of(event) == ["vm lb-1"]

@@ -1,8 +1,8 @@
 """Targets for people: one readable line by real apprise, and a plain word when apprise is not there."""
 
-import importlib.util
 import json
 import logging
+import sys
 
 import pytest
 
@@ -67,8 +67,7 @@ def test_a_url_that_apprise_does_not_know_is_refused_without_quoting_it():
 
 def test_without_apprise_the_start_is_refused_with_what_to_install(monkeypatch):
     """Missing package: a clear refusal."""
-    real = importlib.util.find_spec
-    monkeypatch.setattr("notbefore.notifiers.people.find_spec", lambda name: None if name == "apprise" else real(name))
+    monkeypatch.setitem(sys.modules, "apprise", None)
 
     with pytest.raises(NotAllowed) as refused:
         way_to("people", "json://127.0.0.1")

@@ -3,13 +3,13 @@
 import asyncio
 import logging
 from contextlib import asynccontextmanager
+from dataclasses import replace
 
 import pytest
 from nodes import FaultyStore, running_node
 
 from notbefore.core.news import Gap, Interest
 from notbefore.ports import HistoryQuery, NotTold
-from notbefore.runtime import delivery
 from notbefore.runtime.cursor import KIND, place_in
 from notbefore.runtime.delivery import PAGE, Patience, Target
 from notbefore.runtime.notifying import Notifying
@@ -200,13 +200,13 @@ async def test_the_next_node_goes_on_where_the_last_one_was(tmp_path):
     assert notifier.words == ["declared", "scheduled", "declared"]
 
 
-async def test_one_node_delivers_while_it_lives_and_another_takes_over_then(tmp_path, monkeypatch):
+async def test_one_node_delivers_while_it_lives_and_another_takes_over_then(tmp_path):
     """That only saves work: ids are stable."""
-    monkeypatch.setattr(delivery, "LOOK_AFTER_OTHERS_S", 0.01)
+    watchful = replace(QUICK, others_s=0.01)
     here_told, there_told = NotingNotifier(), NotingNotifier()
     async with (
-        telling(tmp_path, notifier=there_told, name="there") as (there, _, _),
-        telling(tmp_path, notifier=here_told, name="here") as (here, _, _),
+        telling(tmp_path, notifier=there_told, patience=watchful, name="there") as (there, _, _),
+        telling(tmp_path, notifier=here_told, patience=watchful, name="here") as (here, _, _),
     ):
         await there.declare("a")
         await until(lambda: there_told.arrived)

@@ -34,18 +34,30 @@ class Replay:
     next_n: int = 0
 
 
-class Journal:
-    """OSError from anything that writes means: it is not on disk."""
+def sync_directory(directory: Path) -> None:
+    """A new name in it is on disk, where a directory can be told so."""
+    if os.name != "posix":
+        return
+    fd = os.open(directory, os.O_RDONLY)
+    try:
+        os.fsync(fd)
+    finally:
+        os.close(fd)
 
-    def __init__(self, directory: Path) -> None:
+
+class Journal:
+    """OSError from anything that writes means: it is not on disk. `sync` keeps a new name in a directory."""
+
+    def __init__(self, directory: Path, sync: Callable[[Path], None] = sync_directory) -> None:
         self.path = directory / NAME
+        self._sync = sync
         self._fd = -1
         self.size = 0
         self._next_n = 0
 
     def open(self) -> Replay:
         """Read what is there, and be ready to write behind it."""
-        self._fd = _opened(self.path)
+        self._fd = self._opened()
         read = _whole(self._fd)
         replay = replayed(read)
         self.size = len(read) if not replay.torn else read.rfind(b"\n") + 1
@@ -54,7 +66,7 @@ class Journal:
 
     def append(self, line: Line) -> None:
         if self._fd < 0:
-            self._fd = _opened(self.path)
+            self._fd = self._opened()
         written = rendered({"n": self._next_n, **line})
         os.ftruncate(self._fd, self.size)
         os.lseek(self._fd, self.size, os.SEEK_SET)
@@ -78,13 +90,22 @@ class Journal:
         fresh.replace(self.path)
         # From here on the file is the new one, also when what follows fails.
         self.size, self._next_n = len(written), len(lines)
-        sync_directory(self.path.parent)
-        self._fd = _opened(self.path)
+        self._sync(self.path.parent)
+        self._fd = self._opened()
 
     def close(self) -> None:
         if self._fd >= 0:
             os.close(self._fd)
         self._fd = -1
+
+    def _opened(self) -> int:
+        is_new = not self.path.exists()
+        fd = os.open(self.path, os.O_RDWR | os.O_CREAT | getattr(os, "O_BINARY", 0), OWNER_ONLY)
+        if sys.platform != "win32":
+            os.fchmod(fd, OWNER_ONLY)
+        if is_new:
+            self._sync(self.path.parent)
+        return fd
 
 
 def rendered(line: Line) -> bytes:
@@ -111,17 +132,6 @@ def _without_place(line: Line) -> Line:
     return {key: value for key, value in line.items() if key != "line"}
 
 
-def sync_directory(directory: Path) -> None:
-    """A new name in it is on disk, where a directory can be told so."""
-    if os.name != "posix":
-        return
-    fd = os.open(directory, os.O_RDONLY)
-    try:
-        os.fsync(fd)
-    finally:
-        os.close(fd)
-
-
 def _checked(written: bytes) -> dict[str, Any] | None:
     body, _, checksum = written.rpartition(SUM)
     if checksum != f'{zlib.crc32(body):08x}"}}'.encode():
@@ -131,16 +141,6 @@ def _checked(written: bytes) -> dict[str, Any] | None:
     except (ValueError, RecursionError):
         return None
     return line if isinstance(line, dict) else None
-
-
-def _opened(path: Path) -> int:
-    is_new = not path.exists()
-    fd = os.open(path, os.O_RDWR | os.O_CREAT | getattr(os, "O_BINARY", 0), OWNER_ONLY)
-    if sys.platform != "win32":
-        os.fchmod(fd, OWNER_ONLY)
-    if is_new:
-        sync_directory(path.parent)
-    return fd
 
 
 def _whole(fd: int) -> bytes:

@@ -32,8 +32,7 @@ from notbefore.runtime.cursor import Cursor
 PAGE = 50
 COUNTED_MAX = 10_000
 STORE_AWAY_REST_S = 1.0
-# How soon a node sees that another one, which delivers, is gone; and after how many such looks, that it left.
-LOOK_AFTER_OTHERS_S = 60.0
+# After how many looks at another node, which delivers, it is seen that it left.
 LOOKS_PER_READ = 10
 # A write of the cursor wakes every node, so there is not one for each of the news; of those that nobody wanted, fewer.
 SAVE_TOLD_S = 10.0
@@ -47,11 +46,14 @@ log = logging.getLogger("notbefore.notify")
 
 @dataclass(frozen=True, slots=True)
 class Patience:
-    """How long to rest before trying again, and how often a refusal is not believed."""
+    """How long to rest before trying again, how often a refusal is not believed, and how seldom another node, which
+    delivers, is looked after: so soon it is seen that it is gone.
+    """
 
     first_s: float = 1.0
     most_s: float = 300.0
     refusals_max: int = 12
+    others_s: float = 60.0
 
     def rest_s(self, failures: int, chance: float, retry_after_s: float) -> float:
         """Twice as long each time, shortened by up to half by chance; or what the receiver asks for, within reason."""
@@ -155,7 +157,7 @@ class Delivery:
         """Another node delivers, until it is gone; now and then the cursor is read, should it have left it."""
         self.lag = Lag()
         for _ in range(LOOKS_PER_READ):
-            await self._clock.rest_until(LOOK_AFTER_OTHERS_S, self._hurry)
+            await self._clock.rest_until(self._target.patience.others_s, self._hurry)
             if self._is_over or not self._store.is_alive(self._other):
                 return
 

@@ -171,6 +171,16 @@ class Load:
         return self.answers
 
 
+def second_goes_and_comes_back(balanced, load, fleet, agent):
+    """Killed, started again when the first has carried the load alone, and answering once everything is undone."""
+    balanced.two.stop()
+    load.until_more(100, name="one")
+    balanced.two.start()
+    fleet.advance(120)
+    assert agent.says("nothing is left to do"), agent.log
+    load.until_more(name="two")
+
+
 @contextmanager
 def balanced_by_haproxy(folder, made_backend=Backend, config=CONFIG):
     balanced = Balanced(folder, made_backend, config)

@@ -1,7 +1,7 @@
 """`log` and `notify`: a line for whoever reads, and people told by real apprise."""
 
-import importlib.util
 import logging
+import sys
 
 import pytest
 from step_runs import made, run
@@ -61,7 +61,7 @@ def test_a_url_that_apprise_cannot_read_is_a_problem_without_being_quoted():
 
 def test_without_apprise_it_says_how_to_install_it(monkeypatch):
     """notbefore[notify]."""
-    monkeypatch.setattr("notbefore.agent.steps.notify.find_spec", lambda name: importlib.util.find_spec(f"no_{name}"))
+    monkeypatch.setitem(sys.modules, "apprise", None)
     step = made("notify", url="json://127.0.0.1/x")
 
     assert step.problems() == [MISSING]
