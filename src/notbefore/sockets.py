@@ -21,11 +21,13 @@ from notbefore.tls import Certificate
 
 BACKLOG = 2048
 GRACE_S = 5.0
-TICK_S = 0.1
-TICKS_PER_DAY = 864_000
+TICK_S = 1.0
 LOOK_FIRST_S = 0.001
+LOOK_LATER_S = 0.1
 EARLY_S = 0.002
 KEEP_ALIVE_S = 75
+# uvicorn counts its ticks, and renews the date with each of these.
+EACH_SECOND = 0
 PORTS = range(65536)
 
 log = logging.getLogger("notbefore")
@@ -95,14 +97,17 @@ class QuietServer(uvicorn.Server):
             self._told.set()
 
     async def main_loop(self) -> None:
-        """uvicorn's ticks; but who is told to stop does not wait for the next one."""
-        tick, loop = 0, asyncio.get_running_loop()
-        while not await self.on_tick(tick):
-            tick = (tick + 1) % TICKS_PER_DAY
+        """A tick when something is due; but who is told to stop does not wait for the next one."""
+        loop = asyncio.get_running_loop()
+        while not await self.on_tick(EACH_SECOND):
             with suppress(TimeoutError):
                 # All servers at the same moments: an idle process is woken half as often.
-                async with asyncio.timeout_at(next_beat_s(loop.time(), TICK_S)):
+                async with asyncio.timeout_at(next_beat_s(loop.time(), self.tick_s())):
                     await self._told.wait()
+
+    def tick_s(self) -> float:
+        """How far the next moment is at most when something may be due."""
+        return TICK_S
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """What uvicorn's does, without its waits of a tenth of a second."""
@@ -125,7 +130,7 @@ class QuietServer(uvicorn.Server):
             await asyncio.sleep(rest_s)
             if not (state.connections or state.tasks):
                 return
-            rest_s = min(2 * rest_s or LOOK_FIRST_S, TICK_S)
+            rest_s = min(2 * rest_s or LOOK_FIRST_S, LOOK_LATER_S)
 
     async def _cut_off(self) -> None:
         state = self.server_state

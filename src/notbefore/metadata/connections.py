@@ -56,7 +56,5 @@ class Connections:
 
 
 def cut_off_overdue(connections: Iterable[Connection], now_s: float) -> None:
-    for connection in list(connections):
-        deadline_s = getattr(connection, "deadline_s", None)
-        if deadline_s is not None and deadline_s < now_s:
-            connection.cut_off()
+    for connection in [one for one in connections if one.deadline_s is not None and one.deadline_s < now_s]:
+        connection.cut_off()

@@ -5,13 +5,14 @@ questions looked at again, in batches, so that nobody else waits for ten thousan
 Rule 2: whoever is answered is identified anew; the answer is made once per state, version and wait.
 Rule 3: real time, never the domain's clock. Nobody is held early, nor much longer than a tick too long.
 Rule 4: bounded: over `long_polls_max`, while stopping or aside, a question is answered as if it had not asked to wait.
-Not here: sockets (protocol.py), loops: `soon` puts a call behind what is being done, `expire` is called every tick.
+Not here: sockets (protocol.py), loops: `soon` puts a call behind what is being done; `expire` is called every second,
+and oftener while `end_within` says so.
 """
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from math import ceil
 
 from notbefore.core.model import Scope
 from notbefore.metadata.answers import NOT_MODIFIED, HttpAnswer
@@ -86,6 +87,10 @@ class Polls:
             for poll in list(group.due_slots):
                 self.release(poll)
 
+    def end_within(self, seconds: float) -> bool:
+        """Whether somebody's time is up by then."""
+        return min(self._slots, default=math.inf) <= (self._service.now_s() + seconds) * SLOTS_PER_S
+
     def expire(self) -> None:
         now = self._service.now_s() * SLOTS_PER_S
         for slot in sorted(slot for slot in self._slots if slot <= now):
@@ -93,7 +98,7 @@ class Polls:
                 self._end(poll, EXPIRED, self._answer(poll))
 
     def _park(self, poll: Poll, wait_s: int) -> None:
-        slot = ceil((self._service.now_s() + wait_s) * SLOTS_PER_S)
+        slot = math.ceil((self._service.now_s() + wait_s) * SLOTS_PER_S)
         group = self._groups.get(poll.caller.scope)
         if group is None:
             scope = self._service.scope_of(poll.caller)

@@ -26,7 +26,8 @@ from notbefore.ports import (
     VersionConflict,
 )
 
-LOOK_AT_LEAST_EVERY_S = 1.0
+# What is said of the age of what is shown is as old as this, where nothing changes; each look costs an idle server.
+LOOK_AT_LEAST_EVERY_S = 5.0
 ERRORS: Mapping[type[Exception], str] = {
     VersionConflict: "conflict",
     OutcomeUnknown: "unknown",

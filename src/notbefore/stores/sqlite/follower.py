@@ -26,6 +26,7 @@ class SqliteFollower:
         self._log = LogWatch(reader.path)
         self._noticed = noticed
         self._look_again_s = 0.0
+        self._timer: asyncio.TimerHandle
         # By revision, what this process committed itself since it last looked.
         self._own: dict[int, Stored] = {}
 
@@ -54,12 +55,27 @@ class SqliteFollower:
         """
         version = self._noticed
         while version == self._noticed:
-            await asyncio.sleep(self._look_again_s - asyncio.get_running_loop().time())
-            if self._log.may_have_changed():
-                version = await self._reader.run(data_version)
-            # On the same beat as the servers' ticks, so that an idle process is woken less often.
-            self._look_again_s = next_beat_s(asyncio.get_running_loop().time(), POLL_S)
+            await self._log_may_have_changed()
+            version = await self._reader.run(data_version)
         self._noticed = version
+
+    async def _log_may_have_changed(self) -> None:
+        """Looked at by a timer alone: to wake a task for each look would be most of what an idle server does."""
+        loop = asyncio.get_running_loop()
+        seen = loop.create_future()
+        self._timer = loop.call_at(self._look_again_s, self._look, loop, seen)
+        try:
+            await seen
+        finally:
+            self._timer.cancel()
+
+    def _look(self, loop: asyncio.AbstractEventLoop, seen: "asyncio.Future[None]") -> None:
+        # On the same beat as the servers' ticks, so that an idle process is woken less often.
+        self._look_again_s = next_beat_s(loop.time(), POLL_S)
+        if not self._log.may_have_changed():
+            self._timer = loop.call_at(self._look_again_s, self._look, loop, seen)
+        elif not seen.done():
+            seen.set_result(None)
 
     async def close(self) -> None:
         await self._reader.close()
