@@ -97,3 +97,11 @@ def test_nobody_watches_when_it_is_over():
         assert len(gc.callbacks) == len(before) + 1
 
     assert gc.callbacks == before
+
+
+def test_young_things_are_looked_at_in_larger_lots_while_it_watches():
+    before = gc.get_threshold()
+    with Freezer(lambda: 0.0).watching():
+        assert gc.get_threshold()[0] > before[0]
+
+    assert gc.get_threshold() == before

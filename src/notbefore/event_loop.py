@@ -20,6 +20,8 @@ from typing import Any, Protocol, TypeVar, TypeVarTuple
 
 EVENTS_MAX = 128
 FOR_EVER = -1
+# How long they wait at most for a part that is short, so that looking costs less than it gives.
+WAIT_MAX_S = 0.0002
 
 Result = TypeVar("Result")
 Args = TypeVarTuple("Args")
@@ -136,7 +138,7 @@ class ServingLoop(asyncio.SelectorEventLoop):
 def give_way() -> None:
     """For whoever has much to do at once, between two parts of it: those who only ask are answered first."""
     loop = asyncio.get_running_loop()
-    if isinstance(loop, ServingLoop):
+    if isinstance(loop, ServingLoop) and monotonic() - loop.lookout.now_s > WAIT_MAX_S:
         loop.lookout.serve()
 
 

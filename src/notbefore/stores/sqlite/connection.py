@@ -6,15 +6,14 @@ Rule 2: `ConnectionThread.run` is the only way from the event loop to SQLite, an
 Not here: what is read and written (reading.py, writing.py), making the file (database_file.py).
 """
 
-import asyncio
 import sqlite3
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Final, Self, TypeVar
 
 from notbefore.core.errors import StoreUnavailable
+from notbefore.stores.sqlite.errands import ErrandThread
 from notbefore.stores.sqlite.failures import told_as_refusals
 
 # How long to wait for another process's transaction; each takes about a millisecond.
@@ -63,7 +62,7 @@ def transaction(connection: sqlite3.Connection) -> Iterator[None]:
 class ConnectionThread:
     def __init__(self, name: str, path: Path) -> None:
         self.path = path
-        self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix=f"notbefore-store-{name}")
+        self._thread = ErrandThread(f"notbefore-store-{name}")
         self._connection: sqlite3.Connection | None = None
 
     @classmethod
@@ -72,7 +71,7 @@ class ConnectionThread:
         try:
             started._connection = await started._on_thread(lambda: connected(path))
         except BaseException:
-            started._thread.shutdown(wait=False)
+            started._thread.end()
             raise
         return started
 
@@ -89,11 +88,11 @@ class ConnectionThread:
             # Whatever was promised is on disk already, so a failing end has nothing to tell.
             with suppress(StoreUnavailable):
                 await self._on_thread(connection.close)
-            self._thread.shutdown()
+            self._thread.end()
 
     async def _on_thread(self, work: Callable[[], T]) -> T:
         def told() -> T:
             with told_as_refusals(self.path):
                 return work()
 
-        return await asyncio.wrap_future(self._thread.submit(told))
+        return await self._thread.run(told)
