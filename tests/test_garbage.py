@@ -101,7 +101,7 @@ def test_nobody_watches_when_it_is_over():
 
 def test_young_things_are_looked_at_in_larger_lots_while_it_watches():
     before = gc.get_threshold()
-    with Freezer(lambda: 0.0).watching():
+    with garbage.Freezer(lambda: 0.0).watching():
         assert gc.get_threshold()[0] > before[0]
 
     assert gc.get_threshold() == before

@@ -12,6 +12,7 @@ from notbefore.control.planning import Planning
 from notbefore.control.streams import Streams
 from notbefore.control.token_book import TokenBook
 from notbefore.core.model import Actor
+from notbefore.event_loop import give_way
 from notbefore.faults.book import FaultBook
 from notbefore.runtime.node import Node
 
@@ -44,11 +45,13 @@ class ControlPlane:
 
 
 async def plane_of(request: Request) -> ControlPlane:
+    give_way()
     return cast(ControlPlane, request.app.state.plane)
 
 
 async def operator_of(request: Request) -> Actor:
     """The token's name stands in history beside what was done with it."""
+    give_way()
     return cast(Actor, request.state.caller.actor)
 
 
