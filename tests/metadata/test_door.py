@@ -6,6 +6,7 @@ import struct
 
 import pytest
 from polling import held, line_of, metric, question, until
+from uvicorn.protocols.http.httptools_impl import RequestResponseCycle
 
 from lab import PATH, lab_settings, open_lab
 from notbefore.metadata.protocol import MetadataProtocol
@@ -138,3 +139,21 @@ def test_a_held_question_keeps_nothing_of_the_parser(demo):
         assert [made for made in protocols if not made.transport.is_closing()] == []
         demo.made("demo", "FrontEnd_IN_0", "restart")
         assert [line.answer()[0] for line in (one, other)] == [200, 200]
+
+
+@pytest.mark.one_process("what is looked for is in this process")
+def test_a_request_that_had_to_be_parsed_leaves_nothing_for_the_collector(demo):
+    """Clients that send an id of their own with every request would else keep Python's collector busy."""
+    gc.collect()
+    before = sum(isinstance(made, RequestResponseCycle) for made in gc.get_objects())
+    gc.disable()
+    try:
+        with socket.create_connection(demo.metadata, timeout=10) as line:
+            for n in range(20):
+                line.sendall(ASK + b"x-ms-client-request-id: %d\r\n\r\n" % n)
+                assert line.recv(65536).startswith(b"HTTP/1.1 200")
+            after = sum(isinstance(made, RequestResponseCycle) for made in gc.get_objects())
+    finally:
+        gc.enable()
+
+    assert after <= before + 1

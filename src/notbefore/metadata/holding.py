@@ -68,6 +68,8 @@ class HoldingProtocol(HttpToolsProtocol):
     _between_messages = True
     _dropped_bytes: int | None = None
     _unjudged: tuple[RequestResponseCycle, Any] | None = None
+    _in_parser = False
+    _to_ask: list[tuple[RequestResponseCycle, Any]]
     _light: Light | None
     _held: Held | None = None
     _asking: RequestResponseCycle
@@ -126,9 +128,17 @@ class HoldingProtocol(HttpToolsProtocol):
             self._unjudged = (cycle, app)
         elif has_a_body(asked["head"]) or self.flow.write_paused:
             super()._start_asgi_task(cycle, app)
+        elif self._in_parser:
+            # The end of this request, and perhaps others, are still to be read.
+            self._to_ask.append((cycle, app))
         else:
-            # Not inside the parser: the end of this request, and perhaps others, are still to be read.
             self.loop.call_soon(self._ask, cycle, app)
+
+    def ask_what_was_read(self) -> None:
+        """When the parser is done with what came: at once, without a turn of the loop."""
+        asked, self._to_ask = self._to_ask, []
+        for cycle, app in asked:
+            self._ask(cycle, app)
 
     def _ask(self, cycle: RequestResponseCycle, app: Any) -> None:
         """Most questions need no task: their answer is there, or will be told."""
@@ -226,6 +236,8 @@ class HoldingProtocol(HttpToolsProtocol):
         """In one write, and then all that uvicorn does after an answer."""
         self._held = None
         cycle.response_started = cycle.response_complete = True
+        # It knows the cycle, which knows it: nothing is left for the collector.
+        cycle.scope["state"].pop("reply", None)
         if self.transport.is_closing() or cycle.disconnected:
             return
         cycle.scope["state"]["counted"][answer.status] += 1

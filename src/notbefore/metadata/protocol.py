@@ -64,6 +64,7 @@ class MetadataProtocol(HoldingProtocol):
         """`light` takes the connection when it is there for questions that are known or held."""
         super().__init__(plane.config, plane.state, plane.app_state, plane.loop)
         self._metadata = plane.app
+        self._to_ask = []
         self._peer = peer
         self._light = light
         self.logger = log
@@ -95,6 +96,15 @@ class MetadataProtocol(HoldingProtocol):
         if self._dropped_bytes is not None:
             self._drop(data)
             return
+        self._in_parser = True
+        try:
+            self._parse(data)
+        finally:
+            self._in_parser = False
+        if self._to_ask:
+            self.ask_what_was_read()
+
+    def _parse(self, data: bytes) -> None:
         at_boundary = self._between_messages
         self._begun, self._whole = 0, None
         self._head_bytes += len(data) if self._in_head else 0
@@ -172,7 +182,12 @@ class MetadataProtocol(HoldingProtocol):
         self._refuse(self._broken_rule)
 
     def on_response_complete(self) -> None:
-        super().on_response_complete()
+        """As uvicorn's, without a timer for each connection: all deadlines are looked at together."""
+        self.server_state.total_requests += 1
+        if not self.transport.is_closing():
+            self.flow.resume_reading()
+            if self.pipeline:
+                self._start_asgi_task(*self.pipeline.pop())
         if self.pipeline:
             # uvicorn reads on after every answer; what is waiting comes first, or a client could pile it up.
             self.flow.pause_reading()
