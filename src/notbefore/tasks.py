@@ -8,15 +8,18 @@ Implements: ports.Tasks and ports.Signal. Used by: wiring.py, clock.py.
 """
 
 import asyncio
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from contextlib import AbstractAsyncContextManager, suppress
 from typing import Any
 
-from notbefore.event_loop import give_way
+
+def to_nobody() -> None:
+    """Where nobody else shares the loop."""
 
 
 class AsyncioTasks:
-    def __init__(self) -> None:
+    def __init__(self, give_way: Callable[[], None] = to_nobody) -> None:
+        self.give_way = give_way
         self.failure: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._tasks: set[asyncio.Task[None]] = set()
         self._busy = 0
@@ -39,9 +42,6 @@ class AsyncioTasks:
 
     def lock(self) -> AbstractAsyncContextManager[None]:
         return BusyLock(self)
-
-    def give_way(self) -> None:
-        give_way()
 
     @property
     def is_settled(self) -> bool:

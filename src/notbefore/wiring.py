@@ -98,7 +98,7 @@ async def running_server(
         listeners, sockets = bind_metadata(settings, inherited.get(systemd.METADATA, []), stack)
         control_socket = bind_control(settings, inherited.get(systemd.CONTROL, []), stack)
         token = admin_token(state)
-        tasks = AsyncioTasks()
+        tasks = AsyncioTasks(event_loop.give_way)
         name = str(uuid4())
         store = await SqliteStore.open(settings.store_path, name)
         stack.push_async_callback(store.close)

@@ -94,7 +94,6 @@ class Turns:
         self._give_way()
         committed = await self._store.commit(decision.scope, version, decision.record)
         self._snapshot.apply(committed)
-        self._give_way()
         if decision.record:
             narrate(decision.record)
         self._give_way()
