@@ -41,10 +41,9 @@ class FastPath(Peer):
         plane = self._plane
         plane.state.connections.add(self)  # type: ignore[arg-type]  # shut down as uvicorn's own are
         plane.lookout.admit(self._number, self)
+        self.deadline_s = plane.lookout.now_s + plane.app.connections.limits.head_timeout_s
         if data:
             self._take(data, remembered)
-        else:
-            self.deadline_s = plane.lookout.now_s + plane.app.connections.limits.head_timeout_s
 
     def finish(self, unsent: bytes) -> None:
         """It comes for what is left of its last answer."""

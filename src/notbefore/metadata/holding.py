@@ -69,7 +69,7 @@ class HoldingProtocol(HttpToolsProtocol):
     _dropped_bytes: int | None = None
     _unjudged: tuple[RequestResponseCycle, Any] | None = None
     _in_parser = False
-    _to_ask: list[tuple[RequestResponseCycle, Any]]
+    _to_ask: tuple[RequestResponseCycle, Any] | None = None
     _light: Light | None
     _held: Held | None = None
     _asking: RequestResponseCycle
@@ -129,16 +129,16 @@ class HoldingProtocol(HttpToolsProtocol):
         elif has_a_body(asked["head"]) or self.flow.write_paused:
             super()._start_asgi_task(cycle, app)
         elif self._in_parser:
-            # The end of this request, and perhaps others, are still to be read.
-            self._to_ask.append((cycle, app))
+            # The end of this request, and perhaps others, are still to be read; those wait for its answer.
+            self._to_ask = (cycle, app)
         else:
             self.loop.call_soon(self._ask, cycle, app)
 
     def ask_what_was_read(self) -> None:
         """When the parser is done with what came: at once, without a turn of the loop."""
-        asked, self._to_ask = self._to_ask, []
-        for cycle, app in asked:
-            self._ask(cycle, app)
+        if self._to_ask:
+            asked, self._to_ask = self._to_ask, None
+            self._ask(*asked)
 
     def _ask(self, cycle: RequestResponseCycle, app: Any) -> None:
         """Most questions need no task: their answer is there, or will be told."""

@@ -64,7 +64,6 @@ class MetadataProtocol(HoldingProtocol):
         """`light` takes the connection when it is there for questions that are known or held."""
         super().__init__(plane.config, plane.state, plane.app_state, plane.loop)
         self._metadata = plane.app
-        self._to_ask = []
         self._peer = peer
         self._light = light
         self.logger = log
@@ -101,8 +100,7 @@ class MetadataProtocol(HoldingProtocol):
             self._parse(data)
         finally:
             self._in_parser = False
-        if self._to_ask:
-            self.ask_what_was_read()
+        self.ask_what_was_read()
 
     def _parse(self, data: bytes) -> None:
         at_boundary = self._between_messages
