@@ -62,6 +62,7 @@ from notbefore.tasks import AsyncioTasks
 from notbefore.wire.api_versions import NEWEST, PATH
 from notbefore.workers.crew import Crew
 from notbefore.workers.places import kept, places_of
+from notbefore.workers.process import PROGRAM as WORKER
 from notbefore.workers.starting import started_crew, watch_crew
 
 NOTHING_INHERITED: systemd.Inherited = {}
@@ -91,8 +92,13 @@ class RunningServer:
 
 @asynccontextmanager
 async def running_server(
-    settings: Settings, inherited: systemd.Inherited = NOTHING_INHERITED, *, grace_s: float = GRACE_S
+    settings: Settings,
+    inherited: systemd.Inherited = NOTHING_INHERITED,
+    *,
+    grace_s: float = GRACE_S,
+    worker: Sequence[str] = WORKER,
 ) -> AsyncIterator[RunningServer]:
+    """`worker`: the program that each of them is."""
     state = prepared_state_dir(settings)
     async with AsyncExitStack() as stack:
         listeners, sockets = bind_metadata(settings, inherited.get(systemd.METADATA, []), stack)
@@ -107,7 +113,7 @@ async def running_server(
         metrics = Metrics(settings.clock.name)
         faults = FaultBook(SystemRandom().getrandbits) if settings.allow_faults else None
         node, manual_clock = made_node(name, settings, store, tasks, reloading, metrics, faults)
-        crew = started_crew(settings, node, manual_clock, places_of(listeners, sockets), tasks)
+        crew = started_crew(settings, node, manual_clock, places_of(listeners, sockets), tasks, worker)
         if crew:
             stack.push_async_callback(crew.ended, grace_s)
         await node.start()

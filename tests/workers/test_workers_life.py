@@ -227,29 +227,30 @@ def test_while_no_worker_lives_the_address_is_kept(pair):
     assert pair.document()["Events"] == []
 
 
-def test_ready_means_that_somebody_serves(pair, monkeypatch):
+def test_ready_means_that_somebody_serves(pair):
     """/readyz is 200 when all have come up once and at least one serves."""
     assert pair.control("GET", "/readyz").status == 200
-    with monkeypatch.context() as for_now:
-        for_now.setattr(process, "PROGRAM", ("sleep", "600"))
-        serving = pids_of(pair)
-        os.kill(serving[0], signal.SIGKILL)
-        until(lambda: serving[0] not in pids_of(pair) and len(pids_of(pair)) == 2)
-        assert pair.control("GET", "/readyz").status == 200
-        os.kill(serving[1], signal.SIGKILL)
-        until(lambda: pair.control("GET", "/readyz").status == 503)
-        until(lambda: serving[1] not in pids_of(pair) and len(pids_of(pair)) == 2)
+    crew, serving = pair.server.crew, pids_of(pair)
+    crew.program = ("sleep", "600")
+    os.kill(serving[0], signal.SIGKILL)
+    until(lambda: serving[0] not in pids_of(pair) and len(pids_of(pair)) == 2)
+    assert pair.control("GET", "/readyz").status == 200
+    os.kill(serving[1], signal.SIGKILL)
+    until(lambda: pair.control("GET", "/readyz").status == 503)
+    until(lambda: serving[1] not in pids_of(pair) and len(pids_of(pair)) == 2)
 
+    crew.program = process.PROGRAM
     for pid in pids_of(pair):
         os.kill(pid, signal.SIGKILL)
     until(lambda: pair.control("GET", "/readyz").status == 200)
 
 
-def test_workers_that_do_not_start_are_an_error_at_start(tmp_path, monkeypatch):
+async def test_workers_that_do_not_start_are_an_error_at_start(tmp_path):
     """The server says so rather than serve nobody."""
-    monkeypatch.setattr(process, "PROGRAM", (sys.executable, "-c", "raise SystemExit(3)"))
-    with pytest.raises(NotAllowed, match="does not start"), open_lab(lab_settings(tmp_path / "state", workers=2)):
-        pass
+    settings, broken = lab_settings(tmp_path / "state", workers=2), (sys.executable, "-c", "raise SystemExit(3)")
+    with pytest.raises(NotAllowed, match="does not start"):
+        async with running_server(settings, worker=broken):
+            pass
 
 
 def test_with_faults_the_data_plane_stays_in_one_process(tmp_path):

@@ -39,15 +39,23 @@ log = logging.getLogger("notbefore.workers")
 
 class Crew:
     def __init__(
-        self, count: int, places: Sequence[Place], store: str, settings: Taken, node: Node, clock: ManualClock | None
+        self,
+        count: int,
+        places: Sequence[Place],
+        store: str,
+        settings: Taken,
+        node: Node,
+        clock: ManualClock | None,
+        program: Sequence[str] = process.PROGRAM,
     ) -> None:
-        """`clock`: the one that is turned, if it is not the real one."""
+        """`clock`: the one that is turned, if it is not the real one. `program`: what a worker is."""
         self.steps = Steps()
         node.snapshot.subscribe(self.steps.take_step)
         self.errands = Errands(node, self.steps)
         self.tallies = Tallies(count)
         self.restarts = 0
         self.hangs_after_s = HANGS_AFTER_S
+        self.program = program
         self._places = places
         self._store = store
         self._settings = settings
@@ -212,7 +220,7 @@ class Crew:
             ours.enter_context(closing(theirs))
             mine.setblocking(False)
             sockets = [ours.enter_context(closing(one.for_worker())) for one in self._places]
-            worker = Worker(place, await process.started(theirs, sockets), self._clock, self)
+            worker = Worker(place, await process.started(self.program, theirs, sockets), self._clock, self)
             await asyncio.get_running_loop().create_unix_connection(lambda: worker.line, sock=mine)
             worker.tell(Begin(place, self._store, self._addresses(sockets), self._settings, self.time()))
         self._workers[place] = worker

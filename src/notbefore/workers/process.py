@@ -16,15 +16,15 @@ END_WITHIN_S = 2.0
 Process = subprocess.Popen[bytes]
 
 
-async def started(line: socket.socket, sockets: Sequence[socket.socket]) -> Process:
+async def started(program: Sequence[str], line: socket.socket, sockets: Sequence[socket.socket]) -> Process:
     """It inherits these, under the same numbers."""
     numbers = [line.fileno(), *(one.fileno() for one in sockets)]
-    return await asyncio.to_thread(_started, numbers)
+    return await asyncio.to_thread(_started, program, numbers)
 
 
-def _started(numbers: Sequence[int]) -> Process:
+def _started(program: Sequence[str], numbers: Sequence[int]) -> Process:
     return subprocess.Popen(  # noqa: S603  our own program
-        [*PROGRAM, str(numbers[0])], stdin=subprocess.DEVNULL, pass_fds=numbers, start_new_session=True
+        [*program, str(numbers[0])], stdin=subprocess.DEVNULL, pass_fds=numbers, start_new_session=True
     )
 
 

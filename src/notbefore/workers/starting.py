@@ -2,6 +2,7 @@
 
 import logging
 import os
+from collections.abc import Sequence
 
 from notbefore.clock import ManualClock
 from notbefore.control.metrics.page import Metrics
@@ -19,14 +20,19 @@ log = logging.getLogger("notbefore.workers")
 
 
 def started_crew(
-    settings: Settings, node: Node, clock: ManualClock | None, places: list[Place], tasks: AsyncioTasks
+    settings: Settings,
+    node: Node,
+    clock: ManualClock | None,
+    places: list[Place],
+    tasks: AsyncioTasks,
+    program: Sequence[str],
 ) -> Crew | None:
     if not settings.has_workers:
         if settings.workers > 1:
             log.warning("no workers are started: faults are orders to one data plane")
         return None
     store = os.path.realpath(settings.store_path)
-    crew = Crew(settings.workers, places, store, taken_by_workers(settings), node, clock)
+    crew = Crew(settings.workers, places, store, taken_by_workers(settings), node, clock, program)
     crew.start(tasks)
     return crew
 
