@@ -63,9 +63,10 @@ from notbefore.wire.api_versions import NEWEST, PATH
 from notbefore.workers.crew import Crew
 from notbefore.workers.places import kept, places_of
 from notbefore.workers.process import PROGRAM as WORKER
+from notbefore.workers.process import Argv
 from notbefore.workers.starting import started_crew, watch_crew
 
-NOTHING_INHERITED: systemd.Inherited = {}
+NO_SOCKETS: systemd.Inherited = {}
 LOOPBACK = "127.0.0.1"
 
 log = logging.getLogger("notbefore")
@@ -92,13 +93,8 @@ class RunningServer:
 
 @asynccontextmanager
 async def running_server(
-    settings: Settings,
-    inherited: systemd.Inherited = NOTHING_INHERITED,
-    *,
-    grace_s: float = GRACE_S,
-    worker: Sequence[str] = WORKER,
+    settings: Settings, inherited: systemd.Inherited = NO_SOCKETS, *, grace_s: float = GRACE_S, worker: Argv = WORKER
 ) -> AsyncIterator[RunningServer]:
-    """`worker`: the program that each of them is."""
     state = prepared_state_dir(settings)
     async with AsyncExitStack() as stack:
         listeners, sockets = bind_metadata(settings, inherited.get(systemd.METADATA, []), stack)

@@ -14,15 +14,16 @@ PROGRAM = (sys.executable, "-P", "-m", "notbefore.workers.child")
 END_WITHIN_S = 2.0
 
 Process = subprocess.Popen[bytes]
+Argv = Sequence[str]
 
 
-async def started(program: Sequence[str], line: socket.socket, sockets: Sequence[socket.socket]) -> Process:
+async def started(program: Argv, line: socket.socket, sockets: Sequence[socket.socket]) -> Process:
     """It inherits these, under the same numbers."""
     numbers = [line.fileno(), *(one.fileno() for one in sockets)]
     return await asyncio.to_thread(_started, program, numbers)
 
 
-def _started(program: Sequence[str], numbers: Sequence[int]) -> Process:
+def _started(program: Argv, numbers: Sequence[int]) -> Process:
     return subprocess.Popen(  # noqa: S603  our own program
         [*program, str(numbers[0])], stdin=subprocess.DEVNULL, pass_fds=numbers, start_new_session=True
     )
