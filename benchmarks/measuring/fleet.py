@@ -26,7 +26,7 @@ from notbefore.core.times import HOUR_MS, SECOND_MS
 from notbefore.stores.sqlite.connection import transaction
 from notbefore.stores.sqlite.database_file import open_for_writing
 from notbefore.stores.sqlite.migrate import MIGRATIONS
-from notbefore.stores.sqlite.writing import Commit, commit_of, write_commit
+from notbefore.stores.sqlite.writing import Commit, commit_of, write_commits
 
 VMS_PER_SCOPE = 20
 VMS_PER_HOST = 20
@@ -99,9 +99,7 @@ def stored(
 
 def write(connection: sqlite3.Connection, group: Sequence[Sequence[Commit]]) -> None:
     with transaction(connection):
-        for commits in group:
-            for commit in commits:
-                write_commit(connection, commit)
+        write_commits(connection, [commit for commits in group for commit in commits])
 
 
 def commits_of(requests: Iterable[Request], made_ms: int) -> list[Commit]:

@@ -3,6 +3,8 @@
 Rule 1: a GET is timed from when it is sent until its answer is read; while one waits others go out on other lines.
 Rule 2: a change is an event's whole life: ordered by the operator, approved by its VM, ended by the (simulated) impact.
 Each of the three is a commit.
+Rule 3: what a change needs of this thread, to order, to read, to approve, is done when no GET is on its way; the next
+GETs go out right behind it. Else the answer to a GET would wait here, and be taken for late.
 """
 
 import json
@@ -50,6 +52,7 @@ class Paced:
         """
         self._answered: dict[int, Answered] = {}
         self._free: deque[socket.socket] = deque()
+        self._errands: deque[Answered] = deque()
         self._said, self._is_operating = b"", False
         with ExitStack() as stack:
             self._poll = stack.enter_context(select.epoll())
@@ -61,27 +64,38 @@ class Paced:
             self.times_s.clear()
             begin()
             self._go_on(seconds, gets_per_s, lives_per_s)
-            while self._answered:
-                self._look(SILENCE_S)
+            while self._answered or self._errands:
+                self._look(SILENCE_S if self._answered else 0)
+                self._run_errands()
 
     def _go_on(self, seconds: float, gets_per_s: float, lives_per_s: float) -> None:
         began_s = stopwatch_s()
         asked = lives = 0
         while (now_s := stopwatch_s()) < began_s + seconds:
-            if self._free and now_s >= began_s + asked / gets_per_s:
+            if self._free and not self._errands and now_s >= began_s + asked / gets_per_s:
                 asked += 1
                 self._ask()
             if lives_per_s and not self._is_operating and now_s >= began_s + lives / lives_per_s:
                 lives += 1
-                self._order()
+                self._is_operating = True
+                self._errands.append(self._order)
             self._look(0)
+            self._run_errands()
+
+    def _run_errands(self) -> None:
+        while self._errands and len(self._free) == len(self._askers):
+            self._errands.popleft()()
 
     def _look(self, wait_s: float) -> None:
         ready = self._poll.poll(wait_s)
         if not ready and wait_s:
             raise LoadFailed("a question was not answered")
         for number, _ in ready:
-            self._answered.pop(number)()
+            self._answered.pop(number, nothing)()
+
+    def _when_answered(self, line: socket.socket, errand: Answered) -> None:
+        """What the answer to a change needs; until then the line is ready again and again."""
+        self._answered[line.fileno()] = lambda: self._errands.append(errand)
 
     def _watched(self, line: socket.socket) -> socket.socket:
         self._poll.register(line.fileno(), select.EPOLLIN)
@@ -110,12 +124,11 @@ class Paced:
             f"POST /v1/scopes/{scope}/vms/{vm}/restart HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer {self._token}\r\n"
         )
         head += f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"
-        self._is_operating = True
 
         def answered() -> None:
             self._said += self._operator.recv(BUFFER_BYTES)
             if not is_whole(self._said):
-                self._answered[self._operator.fileno()] = answered
+                self._when_answered(self._operator, answered)
                 return
             answer, self._said = parsed(self._said), b""
             self._is_operating = False
@@ -123,7 +136,7 @@ class Paced:
                 raise LoadFailed(f"the operator was refused: {answer}")
             self._approve(Approval(source, json.loads(answer.body)["id"]))
 
-        self._answered[self._operator.fileno()] = answered
+        self._when_answered(self._operator, answered)
         self._operator.sendall(head.encode() + body.encode())
 
     def _approve(self, approval: Approval) -> None:
@@ -135,4 +148,4 @@ class Paced:
                 self._poll.unregister(line.fileno())
                 refuse_wrong(line.recv(BUFFER_BYTES))
 
-        self._answered[line.fileno()] = answered
+        self._when_answered(line, answered)

@@ -21,7 +21,7 @@ from typing import Any, Protocol, TypeVar, TypeVarTuple
 EVENTS_MAX = 128
 FOR_EVER = -1
 # How long they wait at most for a part that is short, so that looking costs less than it gives.
-WAIT_MAX_S = 0.0001
+WAIT_MAX_S = 0.00003
 
 Result = TypeVar("Result")
 Args = TypeVarTuple("Args")

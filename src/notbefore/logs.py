@@ -25,6 +25,8 @@ def configure(form: str, level: str) -> None:
     if ours is None:
         ours = QuietHandler()
         root.addHandler(ours)
+    # What no line shows is not looked up for each.
+    logging.logThreads = logging.logProcesses = logging.logMultiprocessing = False
     ours.setFormatter(JsonFormatter() if form == "json" else TextFormatter())
     number = logging.getLevelNamesMapping()[level.upper()]
     root.setLevel(number)

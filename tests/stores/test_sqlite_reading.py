@@ -9,14 +9,14 @@ from notbefore.ports import HistoryQuery
 from notbefore.stores.sqlite.connection import transaction
 from notbefore.stores.sqlite.named_sql import QUERIES
 from notbefore.stores.sqlite.reading import HISTORY_LIMIT_MAX, history_sql
-from notbefore.stores.sqlite.writing import commit_of, write_commit
+from notbefore.stores.sqlite.writing import commit_of, write_commits
 
 
 def write_records(connection, number):
     """So many commits in one transaction, as a group commit would."""
     with transaction(connection):
-        for version in range(number):
-            write_commit(connection, commit_of(Scope("web"), version, HistoryRecord("web", version, "", 1, ())))
+        records = [HistoryRecord("web", version, "", 1, ()) for version in range(number)]
+        write_commits(connection, [commit_of(Scope("web"), place, record) for place, record in enumerate(records)])
 
 
 async def test_one_query_brings_at_most_a_thousand_records(open_sqlite):

@@ -5,14 +5,13 @@ Rule 2: repeating is harmless; approving what has started is harmless.
 Not here: whose word counts (approval.py), starting (settle.py).
 """
 
-from dataclasses import replace
-
 from notbefore.core.draft import Answer, Draft
 from notbefore.core.errors import Invalid, UnknownEvent, UnknownVm, WrongStatus
 from notbefore.core.kinds import Status
 from notbefore.core.listening import hear
 from notbefore.core.model import Actor, ActorKind, Approval, Event, Scope
 from notbefore.core.requests import ApproveEvents
+from notbefore.core.values import replace
 from notbefore.core.visibility import is_visible
 
 APPROVALS_PER_REQUEST_MAX = 100

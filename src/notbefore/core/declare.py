@@ -5,7 +5,6 @@ Rule 2: what would hurt a live event is refused and names the event, unless forc
 Rule 3: a removed scope keeps its incarnation, so that declaring it again never goes back (S3).
 """
 
-from dataclasses import replace
 from ipaddress import IPv6Address, ip_address
 
 from notbefore.core.draft import Answer, Draft
@@ -23,6 +22,7 @@ from notbefore.core.scope_settings import (
     USER_OPERATIONS_MAX,
     ScopeSettings,
 )
+from notbefore.core.values import replace
 
 NAME_MAX = 128
 VMS_PER_SCOPE_MAX = 1000

@@ -4,7 +4,7 @@ Rule 1: a draft lives inside one `decide` call and is seen by nobody else.
 Rule 2: statuses move only through `move`, which asks the table and writes history in the same breath.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from notbefore.core.domains import is_planned_platform
 from notbefore.core.effects import Effect, PendingEffect, StartImpact
@@ -14,6 +14,7 @@ from notbefore.core.lifecycle import Happening, status_after
 from notbefore.core.model import Actor, Event, Recovery, Scope, TakenRequest, Vm, name_key
 from notbefore.core.requests import Request
 from notbefore.core.times import SECOND_MS, Moment
+from notbefore.core.values import replace
 from notbefore.core.visibility import picture
 
 REQUESTS_REMEMBERED = 64

@@ -8,7 +8,7 @@ Called by: rollout_plan.py.
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from notbefore.core.decide import decide
 from notbefore.core.errors import Refusal
@@ -21,6 +21,7 @@ from notbefore.core.operation_steps import Sight, answered, joining, look_again_
 from notbefore.core.requests import CompleteEvent, OpenGate, Request, Tick
 from notbefore.core.settle import next_due_ms
 from notbefore.core.times import SECOND_MS, Moment
+from notbefore.core.values import replace
 
 BOOT = "imagined"
 NO_ID = "00000000-0000-0000-0000-000000000000"

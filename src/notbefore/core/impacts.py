@@ -4,8 +4,6 @@ Rule 1: only the current attempt's report counts; earlier ones are refused (S6).
 Rule 2: nothing leaves Started without evidence, an operator's word, or the retry limit (S10).
 """
 
-from dataclasses import replace
-
 from notbefore.core.draft import Answer, Draft
 from notbefore.core.effects import PendingEffect
 from notbefore.core.errors import NotAllowed, StaleAttempt, UnknownEvent
@@ -14,6 +12,7 @@ from notbefore.core.lifecycle import Happening
 from notbefore.core.model import ActorKind, Event, Outcome, Scope, Vm, name_key
 from notbefore.core.requests import CancelEvent, ClaimEffect, CompleteEvent, ImpactFailed, ImpactFinished
 from notbefore.core.times import SECOND_MS
+from notbefore.core.values import replace
 
 FAILURES_MAX = 5
 RETRY_FIRST_S = 5

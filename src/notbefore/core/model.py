@@ -7,13 +7,14 @@ Not here: what may change (lifecycle.py, decide.py), who sees what (visibility.p
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from enum import StrEnum
 
 from notbefore.core.effects import PendingEffect
 from notbefore.core.kinds import EventType, Kind, Source, Status, VmState
 from notbefore.core.scope_settings import ScopeSettings
 from notbefore.core.times import Moment, Span
+from notbefore.core.values import replace
 
 
 class ActorKind(StrEnum):

@@ -10,12 +10,13 @@ Not here: what follows from what is seen (operation_steps.py), the scope's part 
 (runtime/operations.py).
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import StrEnum
 from uuid import UUID, uuid5
 
 from notbefore.core.kinds import EventType, Status
 from notbefore.core.model import Actor, name_key
+from notbefore.core.values import replace
 
 
 class OperationStatus(StrEnum):

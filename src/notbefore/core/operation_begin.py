@@ -1,7 +1,6 @@
 """The beginning of host maintenance: what is asked for has to leave every scope its notice (SPEC §3.1, §3.4)."""
 
 from collections.abc import Mapping
-from dataclasses import replace
 
 from notbefore.core.errors import Invalid, LimitReached, TooEarly
 from notbefore.core.kinds import VmState
@@ -9,6 +8,7 @@ from notbefore.core.model import Scope, is_on, name_key
 from notbefore.core.operation import Operation, ScopedVm, Waiting, in_vms
 from notbefore.core.operation_steps import Stepped, common_not_before_ms, told
 from notbefore.core.times import Moment, iso, rounded_up_to_second
+from notbefore.core.values import replace
 
 VMS_PER_OPERATION_MAX = 2000
 

@@ -10,7 +10,7 @@ Called by: runtime/operations.py, the simulator, the tests.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from notbefore.core.history import Change
 from notbefore.core.kinds import ENDED, EventType, Status, VmState
@@ -19,6 +19,7 @@ from notbefore.core.operation import Left, Member, Operation, OperationStatus, S
 from notbefore.core.requests import JoinWave
 from notbefore.core.schedule import groups_going_down_together
 from notbefore.core.times import SECOND_MS, Moment, is_still_to_come, iso, rounded_up_to_second
+from notbefore.core.values import replace
 from notbefore.core.waves import hindrance_to
 
 WAVE_SLACK_MS = SECOND_MS

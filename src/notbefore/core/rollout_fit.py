@@ -7,7 +7,7 @@ Rule 3: of a scope that is in a wave of this rollout, no other update domain is 
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from notbefore.core.expected import Expected
 from notbefore.core.model import Scope, Vm, name_key
@@ -16,6 +16,7 @@ from notbefore.core.operation_steps import ASK_AGAIN_MAX_MS, common_not_before_m
 from notbefore.core.rollout import Limits, Over, Rollout, Target
 from notbefore.core.schedule import groups_going_down_together
 from notbefore.core.times import SECOND_MS, Moment, is_still_to_come, iso
+from notbefore.core.values import replace
 from notbefore.core.waves import hindrance_to
 from notbefore.core.windows import closes_ms, first_fit_ms
 

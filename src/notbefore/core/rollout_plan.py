@@ -7,7 +7,7 @@ Rule 3: pure, and seconds of work for thousands of hosts: whoever has others to 
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from notbefore.core.expected import Expected
 from notbefore.core.fleet_seen import Fleet
@@ -18,6 +18,7 @@ from notbefore.core.rollout import Rollout, RolloutStatus
 from notbefore.core.rollout_blocks import block_of
 from notbefore.core.rollout_steps import failed_so_far, operation_of, roll
 from notbefore.core.times import Moment
+from notbefore.core.values import replace
 
 WAVES_PLANNED_MAX = 5000
 GOES_ON = (RolloutStatus.PAUSED, RolloutStatus.HALTED)

@@ -9,7 +9,7 @@ VMs that were withdrawn, or could not be taken then, wait again.
 Called by: runtime/rollouts.py, rollout_plan.py, the tests.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from notbefore.core.fleet_seen import Fleet
 from notbefore.core.history import Change
@@ -20,6 +20,7 @@ from notbefore.core.operation_steps import ASK_AGAIN_MAX_MS, ASK_AGAIN_MS, Stepp
 from notbefore.core.rollout import DoneTarget, Hit, Over, Rollout, RolloutStatus, RolloutWave, Target
 from notbefore.core.rollout_fit import AtOnce, Blocked, at_once, next_fit
 from notbefore.core.times import SECOND_MS, Moment, is_still_to_come, rounded_up_to_second
+from notbefore.core.values import replace
 from notbefore.core.windows import first_fit_ms
 
 

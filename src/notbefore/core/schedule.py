@@ -5,7 +5,6 @@ Rule 2: a NotBefore shorter than the notice is refused with the earliest allowed
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 
 from notbefore.core.approval import is_auto_approved
 from notbefore.core.domains import must_queue
@@ -18,6 +17,7 @@ from notbefore.core.model import Event, Scope, Vm, is_on, name_key, names_of
 from notbefore.core.requests import FailHost, Maintain, OperateVm
 from notbefore.core.settle import earliest_not_before_ms, make_visible
 from notbefore.core.times import iso, rounded_up_to_second
+from notbefore.core.values import replace
 from notbefore.core.vm_operations import FAILURE_DESCRIPTION, MAINTENANCE_DESCRIPTION, VM_OPERATIONS
 
 

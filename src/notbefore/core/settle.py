@@ -5,8 +5,6 @@ Rule 2: an event starts when it is due on both clocks, or released and held by n
 Rule 3: the next update domain has its turn when the former has ended and rested (S5).
 """
 
-from dataclasses import replace
-
 from notbefore.core.approval import is_auto_approved, is_held, releasing_approval
 from notbefore.core.domains import domains_having_their_turn, has_its_turn, is_planned_platform
 from notbefore.core.draft import Draft
@@ -15,6 +13,7 @@ from notbefore.core.lifecycle import Happening
 from notbefore.core.listening import listens, why_no_notice
 from notbefore.core.model import THE_CLOCK, Approval, Event, Scope
 from notbefore.core.times import SECOND_MS, Moment, rounded_up_to_second
+from notbefore.core.values import replace
 
 
 def settle(draft: Draft) -> None:

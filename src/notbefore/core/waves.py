@@ -9,7 +9,7 @@ Not here: who is in which wave (operation.py), passing the gate (settle.py).
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from notbefore.core.domains import domains_having_their_turn, is_planned_platform, must_queue
 from notbefore.core.draft import REQUESTS_REMEMBERED, Answer, Draft
@@ -21,6 +21,7 @@ from notbefore.core.requests import JoinWave, LeaveWave, OpenGate
 from notbefore.core.schedule import with_asked_time
 from notbefore.core.settle import make_visible
 from notbefore.core.times import Moment
+from notbefore.core.values import replace
 
 
 @dataclass(frozen=True, slots=True)

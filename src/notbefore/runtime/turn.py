@@ -74,6 +74,7 @@ class Turns:
         if known is None:
             return None
         scope = self._known(known, request)
+        self._give_way()
         try:
             decision = decide(scope, request, self._witness.now(scope))
             return await self._committed(decision, known.version) if decision.scope != scope else None
@@ -94,6 +95,7 @@ class Turns:
         self._give_way()
         committed = await self._store.commit(decision.scope, version, decision.record)
         self._snapshot.apply(committed)
+        self._give_way()
         if decision.record:
             narrate(decision.record)
         self._give_way()

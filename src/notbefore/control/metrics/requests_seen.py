@@ -59,6 +59,7 @@ class RequestsSeen:
                 self._count(scope, message["status"])
             elif message["type"] == "http.response.body" and not message.get("more_body"):
                 tell_once()
+                give_way()
             await send(message)
 
         try:

@@ -6,6 +6,7 @@ Rule 2: `ConnectionThread.run` is the only way from the event loop to SQLite, an
 Not here: what is read and written (reading.py, writing.py), making the file (database_file.py).
 """
 
+import os
 import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -51,6 +52,7 @@ def transaction(connection: sqlite3.Connection) -> Iterator[None]:
     connection.execute("BEGIN IMMEDIATE")
     try:
         yield
+        os.sched_yield()  # to write it out is the longest part (writing.py, rule 3)
         connection.execute("COMMIT")
     except BaseException:
         # After a full disk or an I/O error SQLite has already rolled back by itself.

@@ -16,7 +16,7 @@ from notbefore.stores.codec import encode_record
 from notbefore.stores.sqlite.connection import transaction
 from notbefore.stores.sqlite.named_sql import QUERIES
 from notbefore.stores.sqlite.rows import SCOPE, row_checksum
-from notbefore.stores.sqlite.writing import append_history, next_revision
+from notbefore.stores.sqlite.writing import append_history, count_revisions, newest_revision
 
 # As for a scope: small enough for one etcd transaction together with its history record.
 DOCUMENT_BODY_MAX_BYTES: Final = 512 * 1024
@@ -51,8 +51,9 @@ def change_of(
 def change_alone(connection: sqlite3.Connection, change: DocumentChange) -> Document | None:
     with transaction(connection):
         refuse_conflict(connection, change)
-        revision = next_revision(connection)
+        revision = newest_revision(connection) + 1
         document = put_or_remove(connection, change, revision)
+        count_revisions(connection, revision)
         if change.record is not None:
             append_history(connection, revision, change.record, change.record_body)
         return document

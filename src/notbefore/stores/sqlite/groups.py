@@ -2,7 +2,7 @@
 
 Rule 1: nobody waits for company. A commit that finds the writer free is written at once; those that come meanwhile
 are the next group.
-Rule 2: each succeeds or conflicts alone (writing.py compares before it writes). A store that is away is away for the
+Rule 2: each succeeds or conflicts alone (writing.py, rule 1). A store that is away is away for the
 whole group; what only one of it can be the cause of is found out by trying them one by one.
 Called by: store.py.
 """
@@ -13,9 +13,9 @@ from collections.abc import Sequence
 from typing import Final
 
 from notbefore.core.errors import StoreUnavailable
-from notbefore.ports import OutcomeUnknown, Stored, VersionConflict
+from notbefore.ports import OutcomeUnknown, Stored
 from notbefore.stores.sqlite.connection import ConnectionThread, transaction
-from notbefore.stores.sqlite.writing import Commit, write_commit
+from notbefore.stores.sqlite.writing import Commit, write_commits
 
 GROUP_MAX: Final = 32
 
@@ -55,16 +55,9 @@ class CommitGroups:
             return [outcome for commit in commits for outcome in await self._outcomes([commit])]
 
 
-def write_together(connection: sqlite3.Connection, commits: Sequence[Commit]) -> list[Outcome]:
+def write_together(connection: sqlite3.Connection, commits: Sequence[Commit]) -> Sequence[Outcome]:
     with transaction(connection):
-        return [written_or_conflict(connection, commit) for commit in commits]
-
-
-def written_or_conflict(connection: sqlite3.Connection, commit: Commit) -> Outcome:
-    try:
-        return write_commit(connection, commit)
-    except VersionConflict as conflict:
-        return conflict
+        return write_commits(connection, commits)
 
 
 def tell(written: "asyncio.Future[Stored]", outcome: Outcome) -> None:

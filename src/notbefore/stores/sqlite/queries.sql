@@ -29,17 +29,20 @@ ON CONFLICT (kind, key) DO UPDATE SET
 -- name: remove_document
 DELETE FROM aggregate WHERE kind = :kind AND key = :key
 
--- name: bump_revision
-UPDATE revision_counter SET revision = revision + 1
-
 -- name: current_revision
 SELECT revision FROM revision_counter
 
--- name: put_scope
+-- name: count_revisions
+UPDATE revision_counter SET revision = :revision
+
+-- name: add_scope
 INSERT INTO aggregate (kind, key, version, revision, checksum, body)
 VALUES ('scope', :key, :version, :revision, :checksum, :body)
-ON CONFLICT (kind, key) DO UPDATE SET
-  version = excluded.version, revision = excluded.revision, checksum = excluded.checksum, body = excluded.body
+ON CONFLICT (kind, key) DO NOTHING
+
+-- name: change_scope
+UPDATE aggregate SET version = :version, revision = :revision, checksum = :checksum, body = :body
+WHERE kind = 'scope' AND key = :key AND version = :version - 1
 
 -- name: append_history
 INSERT INTO history (revision, scope, at_ms, checksum, body) VALUES (:revision, :scope, :at_ms, :checksum, :body)
