@@ -32,7 +32,7 @@ from measuring.rounds import SETTLE_S, Case, Target, about_s, refuses_strangers,
 from measuring.table import Sample, Table, tables
 from peers.control import Operator
 from peers.processes import program, said_by
-from peers.servers import Server, go, nginx, notbefore, python_peer, serving, with_workers
+from peers.servers import Server, bare_python, go, nginx, notbefore, python_peer, serving, with_workers
 
 UNIQUE_HEADER = "x-ms-client-request-id"
 LOG_TAIL = 1000
@@ -48,6 +48,7 @@ SERVERS = {
     "nginx": "nginx",
     "nginx-bare": "nginx",  # `return 200` to whoever asks
     "go": "go",
+    "bare-python": "",  # answers whoever asks, and does nothing else
     "asgi": "",
     "fastapi": "",
     "flask-mock": "flask",
@@ -220,6 +221,7 @@ PEERS = {
     "nginx": nginx,
     "nginx-bare": partial(nginx, name="nginx-bare", checks=""),
     "go": go,
+    "bare-python": bare_python,
     "asgi": partial(python_peer, name="asgi", script="asgi_app.py", package="uvicorn"),
     "fastapi": partial(python_peer, name="fastapi", script="fastapi_app.py", package="fastapi"),
     "flask-mock": partial(python_peer, name="flask-mock", script="flask_mock.py", package="flask", keeps=False),

@@ -8,6 +8,7 @@ the wire, less behind it. nginx stands there twice: with the checks, and bare.
 
 import http.client
 import os
+import platform
 import re
 import subprocess
 import sys
@@ -171,6 +172,13 @@ def python_peer(
         wait_for(address, folder / f"{name}.log")
         version = f"{package} {installed(package)}"
         yield Server(name, version, pid, address, address, keeps=keeps, share=SLOW)
+
+
+@contextmanager
+def bare_python(folder: Path, reference: Answer) -> Iterator[Server]:
+    """The least a server in Python can cost. It checks nothing, as `nginx-bare`."""
+    with python_peer(folder, reference, "bare-python", "bare_loop.py", "notbefore") as server:
+        yield replace(server, version=f"Python {platform.python_version()}", share=1.0, checks=False)
 
 
 def words_for(address: Address, reference: Answer) -> list[str]:

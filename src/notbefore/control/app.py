@@ -120,6 +120,7 @@ class BodyLimit:
         parts = [{"type": "http.request", "body": bytes(body), "more_body": False}]
 
         async def replay() -> Any:
+            give_way()  # by now the route is found, and what it needs comes next
             return parts.pop() if parts else await receive()
 
         give_way()
