@@ -90,7 +90,7 @@ class ConnectionThread:
             # Whatever was promised is on disk already, so a failing end has nothing to tell.
             with suppress(StoreUnavailable):
                 await self._on_thread(connection.close)
-            self._thread.end()
+            self._thread.end_idle()
 
     async def _on_thread(self, work: Callable[[], T]) -> T:
         def told() -> T:

@@ -21,7 +21,8 @@ Errand = tuple[Callable[[], Any], asyncio.AbstractEventLoop, "asyncio.Future[Any
 class ErrandThread:
     def __init__(self, name: str) -> None:
         self._errands: SimpleQueue[Errand | None] = SimpleQueue()
-        Thread(target=self._run, name=name, daemon=True).start()
+        self._thread = Thread(target=self._run, name=name, daemon=True)
+        self._thread.start()
 
     async def run(self, work: Callable[[], T]) -> T:
         loop = asyncio.get_running_loop()
@@ -32,6 +33,11 @@ class ErrandThread:
     def end(self) -> None:
         """When what it was given is done."""
         self._errands.put(None)
+
+    def end_idle(self) -> None:
+        """For whoever knows that it has nothing to do: it is gone when this returns, within microseconds."""
+        self.end()
+        self._thread.join()
 
     def _run(self) -> None:
         while errand := self._errands.get():
