@@ -22,7 +22,7 @@ from itertools import count
 from pathlib import Path
 
 from notbefore.core.errors import Invalid, NotAllowed
-from notbefore.core.times import LATEST_MS, SECOND_MS, Moment, rounded_up_to_second
+from notbefore.core.times import LATEST_MS, MS_NS, SECOND_MS, Moment, rounded_up_to_second
 from notbefore.ports import Signal
 from notbefore.tasks import AsyncioTasks
 
@@ -41,7 +41,7 @@ _BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 class RealTime:
     """The half of a clock that nobody can turn."""
 
-    # Not a method of its own: it is asked for with every request.
+    # Not methods of its own: they are asked for with every request.
     steady_s = staticmethod(time.monotonic)
 
     def real_s(self) -> float:
@@ -67,8 +67,7 @@ class SystemClock(RealTime):
         boot_ns = time.clock_gettime_ns(time.CLOCK_BOOTTIME)
         return Moment(time.time_ns() // 1_000_000, boot_ns // 1_000_000, self._boot_id)
 
-    def wall_ms(self) -> int:
-        return time.time_ns() // 1_000_000
+    wall_ns = staticmethod(time.time_ns)
 
     async def wait(self, until_ms: int | None, signal: Signal) -> None:
         if until_ms is None:
@@ -163,9 +162,9 @@ class ManualClock(RealTime):
         self._let_time_pass()
         return Moment(self._wall_ms, self._wall_ms - self._started_ms, self._boot_id)
 
-    def wall_ms(self) -> int:
+    def wall_ns(self) -> int:
         self._let_time_pass()
-        return self._wall_ms
+        return self._wall_ms * MS_NS
 
     async def wait(self, until_ms: int | None, signal: Signal) -> None:
         if until_ms is None:

@@ -35,7 +35,7 @@ class Clock(Protocol):
     # -- The domain's time: notice, recovery, enabling, simulated impacts, history. A manual clock turns it.
     def now(self) -> Moment: ...
 
-    def wall_ms(self) -> int:
+    def wall_ns(self) -> int:
         """What `now` shows of the wall: for whoever asks with every request."""
 
     async def wait(self, until_ms: int | None, signal: Signal) -> None:

@@ -373,8 +373,8 @@ FAULTS = (
     Planted(
         "an address given up by one is taken from both",
         "runtime/addresses.py",
-        "        if not left:\n",
-        "        if True:\n",
+        "        self._set(address, tuple(owner for owner in self.owners_of(address) if owner != vm))\n",
+        "        self._set(address, ())\n",
         "S8",
     ),
     Planted(

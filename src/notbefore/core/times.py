@@ -13,6 +13,7 @@ from datetime import UTC, datetime
 from functools import lru_cache
 
 SECOND_MS = 1000
+MS_NS = 1_000_000
 HOUR_MS = 3600 * SECOND_MS
 # Dates end with the year 9999; whatever follows from the latest time there may be can still be written.
 LATEST_MS = int(datetime(9000, 1, 1, tzinfo=UTC).timestamp()) * SECOND_MS

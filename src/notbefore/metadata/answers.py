@@ -12,6 +12,7 @@ JSON_TYPE = (b"content-type", b"application/json; charset=utf-8")
 CLOSE = b"connection: close\r\n"
 NOT_MODIFIED = 304
 STATUSES = frozenset(map(int, HTTPStatus))
+NOTHING_SENT = (None, b"")
 
 Headers = tuple[tuple[bytes, bytes], ...]
 
@@ -23,12 +24,16 @@ class HttpAnswer:
     body: bytes
     status_line: bytes = field(init=False, compare=False, repr=False)
     header_lines: bytes = field(init=False, compare=False, repr=False)
-    _last_sent: tuple[bytes, bool, bytes] = field(init=False, compare=False, repr=False)
+    kept: tuple[bytes | None, bytes] = field(init=False, compare=False, repr=False)
+    """The bytes that were sent last and left the connection open, behind the default lines they were made with."""
+    closed: tuple[bytes | None, bytes] = field(init=False, compare=False, repr=False)
+    """Those that ended it."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "status_line", status_line(self.status))
         object.__setattr__(self, "header_lines", lines_of(self.sent_headers()))
-        object.__setattr__(self, "_last_sent", (b"", False, b""))
+        object.__setattr__(self, "kept", NOTHING_SENT)
+        object.__setattr__(self, "closed", NOTHING_SENT)
 
     def sent_headers(self) -> Headers:
         """A 304 has no body of its own, and so no length."""
@@ -38,11 +43,11 @@ class HttpAnswer:
 
     def bytes_with(self, default_lines: bytes, *, close: bool) -> bytes:
         """The whole answer, as uvicorn would write it: its own headers first, `connection` last. Kept for the next."""
-        lines, closed, whole = self._last_sent
-        if lines is not default_lines or closed is not close:
+        lines, whole = self.closed if close else self.kept
+        if lines is not default_lines:
             end = CLOSE + b"\r\n" if close else b"\r\n"
             whole = b"".join((self.status_line, default_lines, self.header_lines, end, self.body))
-            object.__setattr__(self, "_last_sent", (default_lines, close, whole))
+            object.__setattr__(self, "closed" if close else "kept", (default_lines, whole))
         return whole
 
 

@@ -33,8 +33,8 @@ class MetadataApp:
         self.memo = Memo()
         self.connections = service.counts.connections = Connections(service.options.limits)
         self.polls = Polls(service, lambda call: asyncio.get_running_loop().call_soon(call))
-        self._default_headers: object = None
-        self._default_lines = b""
+        self.default_lines = b""
+        """The headers uvicorn puts first (date and server), which it renews every second."""
         service.follow_options(self._take_options)
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
@@ -52,12 +52,11 @@ class MetadataApp:
         self.memo.forget()
         self.connections.limits = options.limits
 
-    def default_lines(self, state: ServerState) -> bytes:
-        """The headers uvicorn puts first (date and server), which it renews every second."""
-        if state.default_headers is not self._default_headers:
-            self._default_headers = state.default_headers
-            self._default_lines = lines_of(tuple(state.default_headers))
-        return self._default_lines
+    def renew_default_lines(self, state: ServerState) -> None:
+        """While they say the same they are the same: answers that were made with them are sent again."""
+        lines = lines_of(tuple(state.default_headers))
+        if lines != self.default_lines:
+            self.default_lines = lines
 
 
 @dataclass(slots=True)

@@ -38,8 +38,9 @@ class Connections:
 
     def admit(self, caller: object) -> bool:
         """Whether one more connection of this caller may stay; if so it is counted."""
+        limits = self.limits
         of_caller = self._of.get(caller, 0)
-        if self.count >= self.limits.connections_max or of_caller >= self.limits.connections_per_vm_max:
+        if self.count >= limits.connections_max or of_caller >= limits.connections_per_vm_max:
             self.refused += 1
             return False
         self.count += 1
@@ -48,11 +49,9 @@ class Connections:
 
     def release(self, caller: object) -> None:
         self.count -= 1
-        left = self._of[caller] - 1
+        left = self._of.pop(caller) - 1
         if left:
             self._of[caller] = left
-        else:
-            del self._of[caller]
 
 
 def cut_off_overdue(connections: Iterable[Connection], now_s: float) -> None:

@@ -88,31 +88,43 @@ class Entrance:
             if trouble.errno in EXHAUSTED:
                 self._rest(trouble)
             return
-        self._let_in(SocketType(*self._kind, number), number, name)
-
-    def _let_in(self, opened: SocketType, number: int, name: Any) -> None:
+        opened = SocketType(*self._kind, number)
         try:
             data = opened.recv(READ_MAX_BYTES, AT_ONCE)
         except NOT_NOW:
             data = None
         except OSError:
             data = b""
-        if data == b"":
-            opened.close()
-            return
+        plane = self._plane
         address = name[0] if self._is_v4 else canonical_peer(name[0])
-        remembered = self._plane.app.memo.get(data) if data and self._through is None else None
-        if remembered is not None and remembered.close:
-            answer = self._plane.answer_to(remembered, Peer(self._listener, address))
+        remembered = plane.app.memo.get(data) if data and self._through is None else None
+        if remembered is None:
+            self._let_in(opened, number, name, address, data)
+            return
+        if remembered.close:
+            answer = plane.answer_to(remembered, Peer(self._listener, address))
             if answer is not None:
                 self._answer_and_close(opened, number, name, address, answer)
                 return
-        if self._is_admitted(opened, address):
+        if plane.app.connections.admit(self._listener.vm or address):
             names = (name, self._own_name)
-            if self._through is None:
-                FastPath(self._plane, opened, number, names, self._listener, address).enter(data, remembered)
-            else:
-                self._seat(Line(self._plane.lookout, opened, number, names), Peer(self._listener, address), data)
+            FastPath(plane, opened, number, names, self._listener, address).enter(data, remembered)
+        else:
+            self._refuse(opened)
+
+    def _let_in(self, opened: SocketType, number: int, name: Any, address: str, data: bytes | None) -> None:
+        """Who asks something that is not known, or nothing yet; the kernel may show one that has gone again."""
+        if data == b"":
+            opened.close()
+            return
+        if not self._plane.app.connections.admit(self._listener.vm or address):
+            self._refuse(opened)
+            return
+        names = (name, self._own_name)
+        if self._through is None:
+            FastPath(self._plane, opened, number, names, self._listener, address).enter(data, None)
+        else:
+            self._seat(Line(self._plane.lookout, opened, number, names), Peer(self._listener, address), data)
 
     def _answer_and_close(self, opened: SocketType, number: int, name: Any, address: str, answer: bytes) -> None:
         try:
@@ -123,20 +135,18 @@ class Entrance:
             sent = len(answer)  # the client is gone
         if sent == len(answer):
             opened.close()
-        elif self._is_admitted(opened, address):
+        elif self._plane.app.connections.admit(self._listener.vm or address):
             # It stays after all, until it has read its answer.
             names = (name, self._own_name)
             FastPath(self._plane, opened, number, names, self._listener, address).finish(answer[sent:])
+        else:
+            self._refuse(opened)
 
-    def _is_admitted(self, opened: SocketType, address: str) -> bool:
-        """Whether it may stay, and counts from now on; who may not is told."""
-        plane = self._plane
-        if plane.app.connections.admit(self._listener.vm or address):
-            return True
+    def _refuse(self, opened: SocketType) -> None:
+        """Too many are there; who may not stay is told."""
         with suppress(OSError):
-            opened.send(REFUSED.bytes_with(plane.app.default_lines(plane.state), close=True), WITH_THE_END)
+            opened.send(REFUSED.bytes_with(self._plane.app.default_lines, close=True), WITH_THE_END)
         opened.close()
-        return False
 
     def _seat(self, line: Line, peer: Peer, data: bytes | None) -> None:
         """With somebody between the connection and its protocol."""

@@ -26,8 +26,10 @@ class Service(Protocol):
 
     def judge(self, head: RequestHead) -> Verdict: ...
 
-    def answer_now(self, verdict: Verdict, peer: Peer, proxy_header: bytes | None = None) -> HttpAnswer | None:
-        """The answer, when it needs no waiting and no body; else None."""
+    def answer_now(
+        self, verdict: Verdict, peer: Peer, now_s: float, proxy_header: bytes | None = None
+    ) -> HttpAnswer | None:
+        """The answer to what is asked now, in real time, when it needs no waiting and no body; else None."""
         ...
 
     async def answer(self, head: RequestHead, verdict: Verdict, peer: Peer, read_body: ReadBody) -> HttpAnswer: ...

@@ -28,7 +28,12 @@ class FastPath(Peer):
     def __init__(
         self, plane: Plane, opened: SocketType, number: int, names: tuple[Any, Any], listener: Listener, address: str
     ) -> None:
-        super().__init__(listener, address)
+        # What a Peer has, here instead of by a call of its own: each connection pays for it.
+        self.listener = listener
+        self.address = address
+        self.looked_by = None
+        self.looked_at = 0
+        self.caller = None
         self._plane = plane
         self._socket = opened
         self._number = number
@@ -41,7 +46,7 @@ class FastPath(Peer):
         plane = self._plane
         plane.state.connections.add(self)  # type: ignore[arg-type]  # shut down as uvicorn's own are
         plane.lookout.admit(self._number, self)
-        self.deadline_s = plane.lookout.now_s + plane.app.connections.limits.head_timeout_s
+        self.deadline_s = plane.lookout.now_s + plane.head_timeout_s
         if data:
             self._take(data, remembered)
 
@@ -49,7 +54,7 @@ class FastPath(Peer):
         """It comes for what is left of its last answer."""
         plane = self._plane
         plane.lookout.admit(self._number, self)
-        self.deadline_s = plane.lookout.now_s + plane.app.connections.limits.idle_timeout_s
+        self.deadline_s = plane.lookout.now_s + plane.idle_timeout_s
         self._wait_until_sent(unsent, close=True)
 
     # -- what the loop tells
@@ -64,6 +69,8 @@ class FastPath(Peer):
             return
         if data:
             self._take(data, self._plane.app.memo.get(data))
+        elif self._held is None:
+            self._end()
         else:
             # Perhaps it still reads, perhaps it is gone: that cannot be told, so it is not made to wait.
             self.shutdown()
@@ -85,11 +92,11 @@ class FastPath(Peer):
 
     def _take(self, data: bytes, remembered: Remembered | None) -> None:
         plane = self._plane
-        whole = plane.answer_to(remembered, self) if remembered and not self._held else None
+        whole = None if remembered is None or self._held is not None else plane.answer_to(remembered, self)
         if remembered is None or whole is None:
             self._hand_over(data)
             return
-        self.deadline_s = plane.lookout.now_s + plane.app.connections.limits.idle_timeout_s
+        self.deadline_s = plane.lookout.now_s + plane.idle_timeout_s
         self._send(whole, remembered.close)
 
     def _send(self, whole: bytes, close: bool) -> None:  # noqa: FBT001  the name would cost what it tells
@@ -114,13 +121,14 @@ class FastPath(Peer):
 
     def _end(self) -> None:
         plane = self._plane
-        if self not in plane.state.connections:
-            return
-        plane.state.connections.discard(self)
+        try:
+            plane.state.connections.remove(self)  # type: ignore[arg-type]
+        except KeyError:
+            return  # it has ended already
         plane.lookout.forget(self._number)
         self._socket.close()
-        plane.app.connections.release(self.caller_key)
-        if self._held:
+        plane.app.connections.release(self.listener.vm or self.address)
+        if self._held is not None:
             plane.app.polls.leave(self._held.poll)
             self._held = None
 
@@ -167,5 +175,6 @@ class FastPath(Peer):
             return
         plane = self._plane
         held.counted[answer.status] += 1
-        self.deadline_s = plane.loop.time() + plane.app.connections.limits.idle_timeout_s
-        self._send(answer.bytes_with(plane.app.default_lines(plane.state), close=held.close), held.close)
+        self.deadline_s = plane.loop.time() + plane.idle_timeout_s
+        whole = answer.bytes_with(plane.app.default_lines, close=held.close)
+        self._send(whole, held.close)

@@ -69,16 +69,18 @@ class FaultyService(MetadataService):
             return replace(verdict, wait_s=None)
         return verdict
 
-    def answer_now(self, verdict: Verdict, peer: Peer, proxy_header: bytes | None = None) -> HttpAnswer | None:
+    def answer_now(
+        self, verdict: Verdict, peer: Peer, now_s: float, proxy_header: bytes | None = None
+    ) -> HttpAnswer | None:
         """While faults are at work, what they may strike is for the app."""
         struck = self.book.at_work and isinstance(verdict, ReadDocument)
-        return None if struck else super().answer_now(verdict, peer, proxy_header)
+        return None if struck else super().answer_now(verdict, peer, now_s, proxy_header)
 
     def known(self, head: RequestHead, peer: Peer) -> Known | HttpAnswer:
         return self._known(peer, vouching(head)) or FORBIDDEN
 
     def allows(self, caller: VmRef) -> bool:
-        return self._rate.allows(caller)
+        return self._rate.allows(caller, self.now_s())
 
     async def carry_out(self, known: Known, verdict: Verdict, read_body: ReadBody) -> HttpAnswer:
         return await self._carried_out(*known, verdict, read_body)
@@ -166,7 +168,7 @@ class FaultyApp(MetadataApp):
         return spoilt(await self.service.carry_out(known, wanted, body.read), fault)
 
     def _half_of(self, answer: HttpAnswer, line: "Line") -> bytes:
-        sent = answer.bytes_with(self.default_lines(line.server_state), close=not line.keep_alive)
+        sent = answer.bytes_with(self.default_lines, close=not line.keep_alive)
         # What has no body has nothing to be cut in: the connection ends before the answer.
         return sent[: len(sent) - (len(answer.body) + 1) // 2] if answer.body else b""
 

@@ -142,9 +142,9 @@ class HoldingProtocol(HttpToolsProtocol):
 
     def _ask(self, cycle: RequestResponseCycle, app: Any) -> None:
         """Most questions need no task: their answer is there, or will be told."""
-        asked = cycle.scope["state"]
+        asked, service = cycle.scope["state"], self._metadata.service
         try:
-            answer = self._metadata.service.answer_now(asked["verdict"], self._peer, vouching(asked["head"]))
+            answer = service.answer_now(asked["verdict"], self._peer, service.now_s(), vouching(asked["head"]))
         except Exception:
             log.exception("a question could not be answered")
             answer = BROKEN
@@ -242,7 +242,7 @@ class HoldingProtocol(HttpToolsProtocol):
             return
         cycle.scope["state"]["counted"][answer.status] += 1
         close = not cycle.keep_alive
-        whole = answer.bytes_with(self._metadata.default_lines(self.server_state), close=close)
+        whole = answer.bytes_with(self._metadata.default_lines, close=close)
         if cycle.scope.get("method") == "HEAD":
             whole = whole[: len(whole) - len(answer.body)]
         self.transport.write(whole)

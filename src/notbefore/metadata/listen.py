@@ -44,7 +44,7 @@ class MetadataServer(QuietServer):
 
     def __init__(self, app: MetadataApp, listeners: Sequence[Listener]) -> None:
         super().__init__(config_for(app))
-        self._polls = app.polls
+        self._app = app
         self._listeners = {(one.host, one.port): one for one in listeners}
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
@@ -62,15 +62,17 @@ class MetadataServer(QuietServer):
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """Its connections are told, which answers what they hold; nothing is held from now on."""
-        self._polls.stopping = True
+        self._app.polls.stopping = True
         self.door.shut()
         await super().shutdown(sockets=sockets)
 
     def tick_s(self) -> float:
         # Nobody is held for less than a tick: who comes meanwhile is seen at the next.
-        return BUSY_TICK_S if self._polls.end_within(super().tick_s()) else super().tick_s()
+        return BUSY_TICK_S if self._app.polls.end_within(super().tick_s()) else super().tick_s()
 
     async def on_tick(self, counter: int) -> bool:
-        self._polls.expire()
+        self._app.polls.expire()
         cut_off_overdue(self.server_state.connections, asyncio.get_running_loop().time())  # type: ignore[arg-type]
-        return await super().on_tick(counter)
+        ends = await super().on_tick(counter)
+        self._app.renew_default_lines(self.server_state)
+        return ends

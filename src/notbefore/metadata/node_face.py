@@ -3,6 +3,7 @@
 Rule 1: a snapshot to answer from; everything that changes anything is asked for, and may refuse.
 """
 
+from collections.abc import Callable
 from typing import Protocol
 
 from notbefore.core.requests import ApproveEvents
@@ -11,6 +12,11 @@ from notbefore.runtime.snapshot import Snapshot, View, VmRef
 
 
 class Hears(Protocol):
+    @property
+    def asked_of(self) -> Callable[[str], dict[str, int] | None]:
+        """When VMs of a scope asked, until that is taken along; None: none of them was heard since."""
+        ...
+
     def enables(self, view: View, now_ms: int) -> bool:
         """Whether a question now has to be committed before its answer."""
         ...

@@ -10,6 +10,7 @@ from notbefore.event_loop import ServingLoop
 from notbefore.metadata.app import MetadataApp
 from notbefore.metadata.identity import Peer
 from notbefore.metadata.memo import Remembered
+from notbefore.metadata.service import MetadataOptions
 
 
 class Plane:
@@ -23,11 +24,19 @@ class Plane:
         assert isinstance(loop, ServingLoop), "a data plane is served by the loop it runs on"
         self.loop, self.lookout = loop, loop.lookout
         self._answer_now = config.app.service.answer_now
+        config.app.service.follow_options(self._take_options)
+
+    def _take_options(self, options: MetadataOptions) -> None:
+        self.head_timeout_s, self.idle_timeout_s = options.limits.head_timeout_s, options.limits.idle_timeout_s
 
     def answer_to(self, remembered: Remembered, peer: Peer) -> bytes | None:
         """The whole answer to a known request, counted; None: it needs a commit first."""
-        answer = self._answer_now(remembered.verdict, peer)
+        answer = self._answer_now(remembered.verdict, peer, self.lookout.now_s)
         if answer is None:
             return None
         remembered.counted[answer.status] += 1
-        return answer.bytes_with(self.app.default_lines(self.state), close=remembered.close)
+        app = self.app
+        lines, whole = answer.closed if remembered.close else answer.kept
+        if lines is app.default_lines:
+            return whole
+        return answer.bytes_with(app.default_lines, close=remembered.close)

@@ -218,7 +218,7 @@ class MetadataProtocol(HoldingProtocol):
     def _send_refusal(self, answer: HttpAnswer) -> None:
         self._owed = None
         self._metadata.service.counts.malformed[answer.status] += 1
-        self.transport.write(answer.bytes_with(self._metadata.default_lines(self.server_state), close=True))
+        self.transport.write(answer.bytes_with(self._metadata.default_lines, close=True))
         self.deadline_s = self.loop.time() + DRAIN_MAX_S
         if self.transport.can_write_eof():
             self.transport.write_eof()

@@ -1,19 +1,17 @@
 """How often a VM may ask: a bucket per VM that fills at the limit and holds one second's worth (SPEC §2.1).
 
-Rule 1: real time, never the domain's clock.
+Rule 1: real time, never the domain's clock. It comes with the question: many are asked at one moment.
 Rule 2: one number per VM: the time at which its bucket is full again. Who is past it has a full one, so its entry can
 go: memory follows the traffic.
 """
 
-from notbefore.ports import Clock
 from notbefore.runtime.snapshot import VmRef
 
 FORGET_AFTER_S = 2.0
 
 
 class RateLimit:
-    def __init__(self, per_second: float, clock: Clock) -> None:
-        self._steady_s = clock.steady_s
+    def __init__(self, per_second: float) -> None:
         self._limited = per_second > 0
         if self._limited:
             self._drop_s = 1.0 / per_second
@@ -24,10 +22,9 @@ class RateLimit:
         self._former: dict[VmRef, float] = {}
         self._turn_at_s = 0.0
 
-    def allows(self, caller: VmRef) -> bool:
+    def allows(self, caller: VmRef, now_s: float) -> bool:
         if not self._limited:
             return True
-        now_s = self._steady_s()
         if now_s > self._turn_at_s:
             self._former, self._recent = self._recent, {}
             self._turn_at_s = now_s + self._forget_after_s

@@ -9,6 +9,7 @@ Not here: bytes and sockets (protocol.py, app.py); no HTTP library is imported, 
 
 import json
 import logging
+import math
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
@@ -17,6 +18,7 @@ from notbefore.core.errors import Invalid, Refusal, StoreUnavailable, UnknownEve
 from notbefore.core.listening import LISTENS_FOR_MS
 from notbefore.core.model import Actor, ActorKind, Scope
 from notbefore.core.requests import ApproveEvents
+from notbefore.core.times import HOUR_MS, MS_NS
 from notbefore.metadata import proxy
 from notbefore.metadata.answers import JSON_TYPE, HttpAnswer, error
 from notbefore.metadata.connections import Limits
@@ -72,9 +74,12 @@ class MetadataService:
     def __init__(self, node: NodeFace, options: MetadataOptions) -> None:
         self._node = node
         # What every question needs.
-        self._view_by_key = node.snapshot.view_by_key
+        self._snapshot = node.snapshot
+        self._newest = node.snapshot.known
         self._heard = node.hearing.heard
-        self._wall_ms = node.clock.wall_ms
+        self._asked_of = node.hearing.asked_of
+        self._wall_ns = node.clock.wall_ns
+        self._moment_s, self._moment_ms = math.nan, 0
         self.counts = Counts()
         self._followers: list[Callable[[MetadataOptions], None]] = []
         self.reconfigure(options)
@@ -88,38 +93,52 @@ class MetadataService:
         """Take other settings while serving."""
         self.options = options
         self._identity = Identity(self._node.snapshot, self._node.clock, options.fallback_vm, options.proxy_keys)
-        self._rate = RateLimit(options.rate_limit_per_s, self._node.clock)
+        self._rate = RateLimit(options.rate_limit_per_s)
+        self._allows = self._rate.allows
         for take in self._followers:
             take(options)
 
     def judge(self, head: RequestHead) -> Verdict:
         return judge(head, headerless_post_2017=self.options.headerless_post_2017)
 
-    def answer_now(self, verdict: Verdict, peer: Peer, proxy_header: bytes | None = None) -> HttpAnswer | None:
+    def answer_now(
+        self, verdict: Verdict, peer: Peer, now_s: float, proxy_header: bytes | None = None
+    ) -> HttpAnswer | None:
         """The answer to a GET that needs no commit first; None when it does, or when it is an approval."""
-        if isinstance(verdict, HttpAnswer):
-            return verdict
-        caller = self._identity.caller(peer, proxy_header)
-        view = self._view_by_key(caller.scope) if caller else None
-        if caller is None or view is None:
-            return FORBIDDEN
         if not isinstance(verdict, ReadDocument):
-            return None if isinstance(verdict, Approve) else self._neighbour(caller, view, verdict)
-        now_ms = self._wall_ms()
-        if now_ms - view.newest_asked_ms > LISTENS_FOR_MS:
+            return verdict if isinstance(verdict, HttpAnswer) else self._other_now(verdict, peer, now_s, proxy_header)
+        if peer.looked_at == self._snapshot.census and peer.looked_by is self._identity and proxy_header is None:
+            caller = peer.caller  # as `Identity.caller` would say, without asking it for each question
+        else:
+            caller = self._identity.caller(peer, proxy_header)
+        view = None if caller is None else self._newest(caller.scope)
+        if caller is None or view is None or not view.is_there:
+            return FORBIDDEN
+        if now_s is not self._moment_s:
+            # Who comes in one look of the loop comes at one moment: the wall is looked at once for all.
+            self._moment_s, self._moment_ms = now_s, self._wall_ns() // MS_NS
+        age_ms = self._moment_ms - view.newest_asked_ms
+        if age_ms > LISTENS_FOR_MS:
             return None  # the first question in a day is committed before its answer
-        if not self._rate.allows(caller):
+        if not self._allows(caller, now_s):
             return BUSY
-        self._heard(caller, view, now_ms)
+        asked_ms = self._asked_of(caller.scope)
+        if asked_ms is None or age_ms > HOUR_MS:
+            self._heard(caller, view, self._moment_ms)
+        else:
+            asked_ms[caller.vm] = self._moment_ms  # as `heard` would note it, without another call
+        if view.says_nothing and not verdict.known_incarnations:
+            return nothing_scheduled(view.tag)  # what most are told, without another call
         return document_answer(view, verdict)
 
     async def answer(self, head: RequestHead, verdict: Verdict, peer: Peer, read_body: ReadBody) -> HttpAnswer:
         proxy_header = vouching(head)
-        now = self.answer_now(verdict, peer, proxy_header)
+        now_s = self.now_s()
+        now = self.answer_now(verdict, peer, now_s, proxy_header)
         if now is not None or isinstance(verdict, HttpAnswer):
             return now or FORBIDDEN
         known = self._known(peer, proxy_header)
-        if known is None or not self._rate.allows(known[0]):
+        if known is None or not self._rate.allows(known[0], now_s):
             return BUSY if known else FORBIDDEN
         return await self._carried_out(*known, verdict, read_body)
 
@@ -127,7 +146,7 @@ class MetadataService:
 
     def follow_scopes(self, take: Callable[[Scope], None]) -> None:
         """Be told every new state of every scope."""
-        self._node.snapshot.subscribe(take)
+        self._snapshot.subscribe(take)
 
     def now_s(self) -> float:
         """Real time."""
@@ -137,7 +156,7 @@ class MetadataService:
         return self._identity.caller(peer, proxy_header)
 
     def scope_of(self, caller: VmRef) -> Scope | None:
-        view = self._node.snapshot.view_by_key(caller.scope)
+        view = self._snapshot.view_by_key(caller.scope)
         return view.scope if view else None
 
     def answer_held(
@@ -145,7 +164,7 @@ class MetadataService:
     ) -> HttpAnswer:
         """The answer to a question that was taken already: its caller is judged anew, and counted no second time."""
         now = self._identity.caller_again(caller, peer, vouched=vouched)
-        view = self._node.snapshot.view_by_key(now.scope) if now else None
+        view = self._snapshot.view_by_key(now.scope) if now else None
         if now is None or view is None:
             return FORBIDDEN
         if now.scope != caller.scope:
@@ -155,17 +174,25 @@ class MetadataService:
 
     # -- below
 
-    def _neighbour(self, caller: VmRef, view: View, wanted: ReadInstance | ReadVersions) -> HttpAnswer:
+    def _other_now(
+        self, verdict: Approve | ReadInstance | ReadVersions, peer: Peer, now_s: float, proxy_header: bytes | None
+    ) -> HttpAnswer | None:
+        known = self._known(peer, proxy_header)
+        if known is None:
+            return FORBIDDEN
+        return None if isinstance(verdict, Approve) else self._neighbour(*known, verdict, now_s)
+
+    def _neighbour(self, caller: VmRef, view: View, wanted: ReadInstance | ReadVersions, now_s: float) -> HttpAnswer:
         vm = view.scope.vm(caller.vm)
         if vm is None:
             return FORBIDDEN
-        if not self._rate.allows(caller):
+        if not self._rate.allows(caller, now_s):
             return BUSY
         return VERSIONS if isinstance(wanted, ReadVersions) else instance_answer(view.scope, vm, wanted)
 
     def _known(self, peer: Peer, proxy_header: bytes | None) -> tuple[VmRef, View] | None:
         caller = self._identity.caller(peer, proxy_header)
-        view = self._node.snapshot.view_by_key(caller.scope) if caller else None
+        view = self._snapshot.view_by_key(caller.scope) if caller else None
         return (caller, view) if caller and view else None
 
     async def _carried_out(self, caller: VmRef, view: View, verdict: Verdict, read_body: ReadBody) -> HttpAnswer:
@@ -185,7 +212,7 @@ class MetadataService:
         if self.options.first_call_delay_s > 0:
             await self._node.clock.rest(self.options.first_call_delay_s)
         await self._node.hearing.enable(caller, view)
-        return document_answer(self._node.snapshot.view_by_key(caller.scope) or view, wanted)
+        return document_answer(self._snapshot.view_by_key(caller.scope) or view, wanted)
 
     async def _approve(self, caller: VmRef, view: View, read_body: ReadBody) -> HttpAnswer:
         body = await read_body()
@@ -206,7 +233,7 @@ def document_answer(view: View, wanted: ReadDocument) -> HttpAnswer:
     tag = view.tag
     if wanted.known_incarnations and (tag in wanted.known_incarnations or "*" in wanted.known_incarnations):
         return not_modified(tag)
-    if not view.scope.events:
+    if view.says_nothing:
         return nothing_scheduled(tag)
     made = view.made_of_it.get(wanted.version.name)
     if made is None:

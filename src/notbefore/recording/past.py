@@ -137,7 +137,13 @@ class PastService:
             return replace(verdict, wait_s=None)
         return verdict
 
-    def answer_now(self, verdict: Verdict, peer: Peer, proxy_header: bytes | None = None) -> HttpAnswer | None:  # noqa: ARG002  whoever asks
+    def answer_now(
+        self,
+        verdict: Verdict,
+        peer: Peer,  # noqa: ARG002  whoever asks
+        now_s: float,  # noqa: ARG002
+        proxy_header: bytes | None = None,  # noqa: ARG002
+    ) -> HttpAnswer | None:
         if isinstance(verdict, HttpAnswer):
             return verdict
         if isinstance(verdict, ReadDocument):
@@ -147,7 +153,7 @@ class PastService:
         return self._who(verdict) if isinstance(verdict, ReadInstance) else VERSIONS
 
     async def answer(self, head: RequestHead, verdict: Verdict, peer: Peer, read_body: ReadBody) -> HttpAnswer:  # noqa: ARG002
-        now = self.answer_now(verdict, peer)
+        now = self.answer_now(verdict, peer, self.now_s())
         if now is not None:
             return now
         if isinstance(verdict, ReadDocument) and verdict.wait_s is not None:

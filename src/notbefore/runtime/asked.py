@@ -3,7 +3,7 @@
 Not here: when to commit (hearing.py), what listening means (core/listening.py).
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from notbefore.core.model import Scope, name_key
 
@@ -11,6 +11,8 @@ from notbefore.core.model import Scope, name_key
 class Asked:
     def __init__(self) -> None:
         self._unsaved: dict[str, dict[str, int]] = {}
+        # Of a scope that was heard from already: a dictionary's look-up, for whoever is asked all the time.
+        self.of_scope: Callable[[str], dict[str, int] | None] = self._unsaved.get
 
     def note(self, scope_key: str, vm_key: str, at_ms: int) -> None:
         of_scope = self._unsaved.get(scope_key)

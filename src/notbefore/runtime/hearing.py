@@ -33,6 +33,7 @@ class Hearing:
         self._turns = turns
         self._snapshot = snapshot
         self._asked = asked
+        self.asked_of = asked.of_scope
         self._clock = clock
         self._tasks = tasks
         self._ids = ids

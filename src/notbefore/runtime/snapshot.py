@@ -30,13 +30,14 @@ log = logging.getLogger("notbefore.snapshot")
 class View:
     """One scope as this process sees it, with the documents rendered so far."""
 
-    __slots__ = ("_documents", "is_there", "made_of_it", "newest_asked_ms", "scope", "tag", "version")
+    __slots__ = ("_documents", "is_there", "made_of_it", "newest_asked_ms", "says_nothing", "scope", "tag", "version")
 
     def __init__(self, stored: Stored) -> None:
         self.scope = stored.scope
         self.version = stored.version
         # Beside the scope, not only in it: one place in memory less that a question has to fetch.
         self.is_there = not stored.scope.removed
+        self.says_nothing = not stored.scope.events
         self.newest_asked_ms = max(stored.scope.asked_ms.values(), default=0)
         self.tag = str(stored.scope.incarnation)
         self._documents: dict[str, bytes] = {}
@@ -74,6 +75,8 @@ class Snapshot:
         self._store = store
         self._clock = clock
         self._views: dict[str, View] = {}
+        # The newest state that came here, of a removed scope too: a dictionary's look-up, since every question has one.
+        self.known: Callable[[str], View | None] = self._views.get
         self.by_key: Mapping[str, Scope] = ScopesByKey(self._views)
         self._addresses = Addresses()
         # The VM that an address identifies, if it is one and no more.
@@ -102,10 +105,6 @@ class Snapshot:
     def view_by_key(self, key: str) -> View | None:
         view = self._views.get(key)
         return view if view and view.is_there else None
-
-    def known(self, key: str) -> View | None:
-        """The newest state that came here, of a removed scope too."""
-        return self._views.get(key)
 
     def scopes(self) -> Iterator[Scope]:
         return (view.scope for view in self._views.values() if not view.scope.removed)

@@ -8,7 +8,7 @@ Implements: ports.Clock. One per machine; it outlives processes, and a reboot se
 
 from random import Random
 
-from notbefore.core.times import Moment
+from notbefore.core.times import MS_NS, Moment
 from notbefore.ports import Signal
 from notbefore.simulation.scheduler import MS_US, SECOND_US, Scheduler
 from notbefore.simulation.sim_tasks import SimSignal
@@ -36,6 +36,9 @@ class MachineClock:
 
     def now(self) -> Moment:
         return Moment(self.wall_ms(), self._drifted(self._scheduler.now_us - self._booted_us) // MS_US, self.boot_id)
+
+    def wall_ns(self) -> int:
+        return self.wall_ms() * MS_NS
 
     def wall_ms(self) -> int:
         return BEGIN_WALL_MS + (self._drifted(self._scheduler.now_us) + self._wall_offset_us) // MS_US

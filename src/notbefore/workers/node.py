@@ -4,7 +4,7 @@ Rule 1: the data plane cannot tell it from a node (metadata/node_face.py).
 Rule 2: hearing that a VM asked is one entry in a dict; the parent gets them together.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from uuid import uuid4
 
 from notbefore.core.listening import LISTENS_FOR_MS
@@ -39,23 +39,26 @@ class WorkerTurns:
 class WorkerHearing:
     def __init__(self, post: Post) -> None:
         self._post = post
-        self._heard: dict[VmRef, int] = {}
+        self._heard: Heard = {}
+        self.asked_of: Callable[[str], dict[str, int] | None] = self._heard.get
 
     def enables(self, view: View, now_ms: int) -> bool:
         return now_ms - view.newest_asked_ms > LISTENS_FOR_MS
 
     def heard(self, ref: VmRef, view: View, now_ms: int) -> None:  # noqa: ARG002  the parent looks at its own
-        self._heard[ref] = now_ms
+        self._heard.setdefault(ref.scope, {})[ref.vm] = now_ms
 
     async def enable(self, ref: VmRef, view: View) -> None:  # noqa: ARG002  likewise
         await self._post.enable(ref.scope, ref.vm)
 
     def taken(self) -> Iterator[Heard]:
         """Who was heard since the last time, in parts that fit a frame; at least one part."""
-        heard, self._heard = self._heard, {}
+        heard = self._heard.copy()
+        self._heard.clear()
         part: Heard = {}
-        for count, (ref, at_ms) in enumerate(heard.items(), 1):
-            part.setdefault(ref.scope, {})[ref.vm] = at_ms
+        vms = ((scope, vm, at_ms) for scope, asked_ms in heard.items() for vm, at_ms in asked_ms.items())
+        for count, (scope, vm, at_ms) in enumerate(vms, 1):
+            part.setdefault(scope, {})[vm] = at_ms
             if count % HEARD_PER_FRAME_MAX == 0:
                 yield part
                 part = {}

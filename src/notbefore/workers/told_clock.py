@@ -4,7 +4,7 @@ Real time is real here as well. Only enabling and *asked* look at the domain's t
 """
 
 from notbefore.clock import RealTime
-from notbefore.core.times import SECOND_MS, Moment
+from notbefore.core.times import MS_NS, SECOND_MS, Moment
 from notbefore.ports import Signal
 from notbefore.workers.frames import Time
 
@@ -21,9 +21,12 @@ class ToldClock(RealTime):
         self._told_s = self.steady_s()
 
     def now(self) -> Moment:
-        return Moment(self.wall_ms(), 0, NO_BOOT)
+        return Moment(self._wall_ms(), 0, NO_BOOT)
 
-    def wall_ms(self) -> int:
+    def wall_ns(self) -> int:
+        return self._wall_ms() * MS_NS
+
+    def _wall_ms(self) -> int:
         if not self._time.rate:
             return self._time.wall_ms
         return self._time.wall_ms + int((self.steady_s() - self._told_s) * self._time.rate * SECOND_MS)
