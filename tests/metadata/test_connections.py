@@ -54,6 +54,28 @@ def test_an_early_refusal_is_seen_although_the_body_is_still_coming(demo):
     assert b"Required metadata header not specified" in received
 
 
+@pytest.mark.parametrize(("source", "status"), [("127.0.0.1", b"200"), ("127.9.9.9", b"403")], ids=["known", "unknown"])
+def test_what_the_head_decides_is_told_although_the_body_never_comes(demo, source, status):
+    """SPEC §2.1: the client sees the answer; also when the end of what it sends is noticed before the answer is made."""
+    for _ in range(30):
+        received = demo.raw(ASK + b"Content-Length: 3\r\n\r\n", source, half_close=True)
+
+        assert received.startswith(b"HTTP/1.1 " + status)
+
+
+def test_an_approval_that_is_cut_short_is_told_so_and_changes_nothing(demo):
+    """SPEC §2.4: all or nothing; who has stopped sending in the middle may still read what that came to."""
+    event_id = demo.made("demo", "FrontEnd_IN_0", "restart")["id"]
+    body = json.dumps({"StartRequests": [{"EventId": event_id}]})
+    head = ASK.replace(b"GET", b"POST") + f"Content-Length: {len(body) + 1}\r\n\r\n".encode()
+
+    received = demo.raw(head + body.encode(), half_close=True)
+
+    assert received.startswith(b"HTTP/1.1 400")
+    assert b"The connection ended before the body did" in received
+    assert demo.document()["Events"][0]["EventStatus"] == "Scheduled"
+
+
 def test_a_refused_head_is_answered_although_more_is_coming(demo):
     """SPEC §2.1: the same holds when what comes is no HTTP at all."""
     received = demo.raw(b"nonsense\r\n" * 50_000)

@@ -6,11 +6,13 @@ Also here: what all connections of the data plane share.
 """
 
 import asyncio
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from uvicorn.server import ServerState
 
+from notbefore.event_loop import give_way
 from notbefore.metadata.answers import HttpAnswer, error, lines_of
 from notbefore.metadata.connections import Connections
 from notbefore.metadata.face import Service
@@ -39,7 +41,7 @@ class MetadataApp:
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         asked = scope["state"]
-        body = Body(asked["head"], receive, self.connections.limits.body_timeout_s)
+        body = Body(asked, receive, self.connections.limits.body_timeout_s)
         try:
             answer = await self.service.answer(asked["head"], asked["verdict"], asked["peer"], body.read)
         except Exception:
@@ -63,7 +65,7 @@ class MetadataApp:
 class Body:
     """The body of one request: read whole when asked for, else dropped."""
 
-    head: RequestHead
+    asked: Mapping[str, Any]
     receive: Any
     timeout_s: float
     ended: bool = False
@@ -71,9 +73,10 @@ class Body:
     _declared: int = 0
 
     def __post_init__(self) -> None:
-        lengths = self.head.values(b"content-length")
+        head: RequestHead = self.asked["head"]
+        lengths = head.values(b"content-length")
         self._declared = int(lengths[0]) if lengths else 0
-        self.ended = self._declared == 0 and not self.head.values(b"transfer-encoding")
+        self.ended = self._declared == 0 and not head.values(b"transfer-encoding")
 
     async def read(self) -> bytes:
         if self._declared > BODY_MAX_BYTES:
@@ -89,6 +92,7 @@ class Body:
                         raise BodyRefused(TOO_LONG)
         except TimeoutError:
             raise BodyRefused(TOO_SLOW) from None
+        give_way()
         return bytes(body)
 
     async def drop(self) -> None:
@@ -102,8 +106,9 @@ class Body:
 
     async def _next_part(self) -> bytes:
         message = await self.receive()
-        self.gone = message["type"] == "http.disconnect"
-        self.ended = self.gone or not message.get("more_body", False)
+        is_whole = not message.get("more_body", False)
+        self.gone = message["type"] == "http.disconnect" or (not is_whole and self.asked["cut_short"])
+        self.ended = self.gone or is_whole
         part: bytes = message.get("body", b"")
         return part
 

@@ -130,7 +130,7 @@ class FaultyApp(MetadataApp):
         if not self.service.book.at_work or not isinstance(asked["verdict"], ReadDocument | Approve):
             await super().__call__(scope, receive, send)
             return
-        body, line = Body(asked["head"], receive, self.connections.limits.body_timeout_s), Line(send, self.service)
+        body, line = Body(asked, receive, self.connections.limits.body_timeout_s), Line(send, self.service)
         try:
             answer = await self._answer(asked, body, line)
         except Exception:

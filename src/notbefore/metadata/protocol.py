@@ -84,8 +84,16 @@ class MetadataProtocol(HoldingProtocol):
 
     def eof_received(self) -> bool:  # type: ignore[override]  # asyncio's own signature
         """Who has stopped sending may still read: what was asked whole is answered, then the connection ends."""
-        if not self._in_head or self.cycle is None or self.cycle.response_complete:
+        if self.cycle is None or self.cycle.response_complete:
             return False
+        if not self._in_head and self._dropped_bytes is not None:
+            return False  # its body was no HTTP, which it has been told
+        if not self._in_head:
+            # A body that was cut: whoever waits for more of it is told, and tells the client what that came to.
+            self.scope["state"]["cut_short"] = True
+            self.cycle.keep_alive = False
+            self.cycle.message_event.set()
+            return True
         if self._owed is None:
             self.cycle.keep_alive = False
         self.sends_no_more()
@@ -156,6 +164,7 @@ class MetadataProtocol(HoldingProtocol):
             "verdict": service.judge(head),
             "peer": self._peer,
             "counted": service.counts.row_for(head),
+            "cut_short": False,
             "writable": self.flow.drain,
             "reply": partial(self.send, self.cycle),
             "cut_off": self.transport.abort,
