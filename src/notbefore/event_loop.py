@@ -79,6 +79,7 @@ class Lookout(selectors.EpollSelector):
         while True:
             found = self.serve(wait_s)
             if found or self.asked_for_a_turn or not wait_s:
+                self.serve_if_long()
                 return found
             if ends_s:
                 wait_s = ends_s - self.now_s
@@ -102,6 +103,11 @@ class Lookout(selectors.EpollSelector):
                 log.exception("a connection broke down")
                 watched.abort()
         return found
+
+    def serve_if_long(self) -> None:
+        """Between two parts of something long. What is the loop's is found again."""
+        if monotonic() - self.now_s > WAIT_MAX_S:
+            self.serve()
 
     def _is_the_loops(self, number: int, events: int, found: Found) -> None:
         """An error is for whoever reads or writes: they will meet it."""
@@ -138,8 +144,8 @@ class ServingLoop(asyncio.SelectorEventLoop):
 def give_way() -> None:
     """For whoever has much to do at once, between two parts of it: those who only ask are answered first."""
     loop = asyncio.get_running_loop()
-    if isinstance(loop, ServingLoop) and monotonic() - loop.lookout.now_s > WAIT_MAX_S:
-        loop.lookout.serve()
+    if isinstance(loop, ServingLoop):
+        loop.lookout.serve_if_long()
 
 
 def run(work: Coroutine[Any, Any, Result]) -> Result:

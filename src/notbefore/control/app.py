@@ -4,9 +4,8 @@ from collections.abc import Sequence
 from functools import cache
 from typing import Any
 
-from fastapi import APIRouter, Depends, FastAPI, Response
+from fastapi import FastAPI, Response
 from fastapi.responses import JSONResponse
-from fastapi.routing import APIRoute
 from starlette.routing import BaseRoute
 
 from notbefore import __version__
@@ -29,9 +28,9 @@ from notbefore.control.auth import Gate
 from notbefore.control.in_step import InStep
 from notbefore.control.metrics import routes as metrics
 from notbefore.control.metrics.requests_seen import RequestsSeen, note_refusal
-from notbefore.control.parameters import known_only
 from notbefore.control.plane import ControlPlane, Plane
 from notbefore.control.protocol import ControlProtocol
+from notbefore.control.router import name_of, open_router
 from notbefore.event_loop import give_way
 from notbefore.sockets import QuietServer, config_for
 from notbefore.tls import Certificate
@@ -62,19 +61,11 @@ def control_app(plane: ControlPlane) -> FastAPI:
 @cache
 def routes() -> Sequence[BaseRoute]:
     """Made once in a process, since FastAPI looks at every route anew for each app; nothing of a server is in them."""
-    app = APIRouter(generate_unique_id_function=name_of)
-    for part in (scopes, hosts, operations, rollouts, events, explain, history, stream, clock, faults, tokens):
-        app.include_router(part.router, dependencies=[Depends(known_only)])
-    app.include_router(metrics.router)
-    app.include_router(health)
-    return tuple(app.routes)
+    parts = (scopes, hosts, operations, rollouts, events, explain, history, stream, clock, faults, tokens, metrics)
+    return tuple(route for router in (*(part.router for part in parts), health) for route in router.routes)
 
 
-def name_of(route: APIRoute) -> str:
-    return route.name
-
-
-health = APIRouter(tags=["health"])
+health = open_router("health")
 
 
 @health.get("/healthz", summary="The process answers", responses=openapi.healthy({200: "ok"}))
@@ -120,7 +111,6 @@ class BodyLimit:
         parts = [{"type": "http.request", "body": bytes(body), "more_body": False}]
 
         async def replay() -> Any:
-            give_way()  # by now the route is found, and what it needs comes next
             return parts.pop() if parts else await receive()
 
         give_way()

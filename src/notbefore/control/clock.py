@@ -2,14 +2,13 @@
 
 from typing import Any
 
-from fastapi import APIRouter
-
 from notbefore.clock import ManualClock, Pace
 from notbefore.control import answers, examples
 from notbefore.control.bodies import ClockBody
 from notbefore.control.openapi import answered
 from notbefore.control.plane import ControlPlane, Plane
 from notbefore.control.roles import By, Role, needs
+from notbefore.control.router import router_under
 from notbefore.control.shapes import shown_record
 from notbefore.core.errors import Invalid, NotAllowed
 from notbefore.core.times import LATEST_MS, SECOND_MS, iso
@@ -18,7 +17,7 @@ from notbefore.ports import HistoryQuery, StoredRecord
 RECORDS_PER_READ = 1000
 TURNS = ("advance_s", "to_next", "rate", "paused")
 
-router = APIRouter(prefix="/v1/clock", tags=["clock"])
+router = router_under("/v1/clock", "clock")
 
 
 @router.get(

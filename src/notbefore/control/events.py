@@ -3,7 +3,7 @@
 from itertools import chain
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Path, Query
+from fastapi import Path, Query
 from pydantic import Field
 
 from notbefore.control import answers, examples
@@ -13,6 +13,7 @@ from notbefore.control.openapi import answered
 from notbefore.control.parameters import EventId, OfScope
 from notbefore.control.plane import ControlPlane, Operator, Plane
 from notbefore.control.roles import By, Role, needs
+from notbefore.control.router import router_under
 from notbefore.control.shapes import live_event, shown_event
 from notbefore.core.errors import Invalid, UnknownEvent, UnknownScope, WrongStatus
 from notbefore.core.kinds import ENDED, LIVE, Status
@@ -29,7 +30,7 @@ Action = Annotated[
 OneStatus = Annotated[str, Field(json_schema_extra={"enum": [one.value for one in Status]})]
 STATUS = "Only these; may be repeated. Without it the live ones: Queued, Scheduled, Started."
 
-router = APIRouter(prefix="/v1/events", tags=["events"])
+router = router_under("/v1/events", "events")
 
 
 @router.get(

@@ -3,13 +3,12 @@
 from collections.abc import Sequence
 from typing import Any
 
-from fastapi import APIRouter
-
 from notbefore.control import answers, examples
 from notbefore.control.openapi import answered
 from notbefore.control.parameters import EventId
 from notbefore.control.plane import ControlPlane, Plane
 from notbefore.control.roles import By, Caller, Role, needs
+from notbefore.control.router import router_under
 from notbefore.control.shapes import live_event, shown_event, shown_explanation
 from notbefore.core.errors import StoreUnavailable, UnknownEvent
 from notbefore.core.explain import UNKNOWN, Behind, Told, WaveMate, explain, why_over
@@ -20,7 +19,7 @@ from notbefore.ports import HistoryQuery, StoredRecord
 
 RECORDS_READ_MAX = 1000
 
-router = APIRouter(prefix="/v1/events", tags=["events"])
+router = router_under("/v1/events", "events")
 
 
 @router.get(

@@ -6,7 +6,7 @@ Rule 1: VMs are found before anything is set; a name that several scopes have is
 from collections.abc import Iterator
 from typing import Annotated
 
-from fastapi import APIRouter, Path, Query, status
+from fastapi import Path, Query, status
 from pydantic import Field, StrictFloat, StrictInt, StrictStr
 
 from notbefore.control import answers, examples
@@ -15,6 +15,7 @@ from notbefore.control.openapi import answered
 from notbefore.control.parameters import TEXT_MAX
 from notbefore.control.plane import ControlPlane, Plane
 from notbefore.control.roles import Role, needs
+from notbefore.control.router import router_under
 from notbefore.control.shapes import Json
 from notbefore.core.errors import Invalid, Refusal, UnknownScope, UnknownVm
 from notbefore.core.model import name_key
@@ -42,7 +43,7 @@ FaultId = Annotated[str, Path(description="A fault's id.", examples=["f1"])]
 OfKind = Annotated[str | None, Query(max_length=TEXT_MAX, description="Only those of this kind.", examples=["500"])]
 Number = StrictInt | StrictFloat
 
-router = APIRouter(prefix="/v1/faults", tags=["faults"])
+router = router_under("/v1/faults", "faults")
 admin = needs(Role.ADMIN, fleet_wide=True)
 
 

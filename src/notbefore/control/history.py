@@ -7,7 +7,7 @@ Rule 3: what was retired is said, never passed over: `retired_through`.
 
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Query
+from fastapi import Query
 
 from notbefore.control import answers, examples
 from notbefore.control.history_search import found_after, newest_found
@@ -28,6 +28,7 @@ from notbefore.control.parameters import (
 )
 from notbefore.control.plane import ControlPlane, Plane
 from notbefore.control.roles import By, Role, needs
+from notbefore.control.router import router_under
 from notbefore.control.shapes import shown_record
 from notbefore.core.history import Sought
 from notbefore.ports import HistoryQuery
@@ -36,7 +37,7 @@ from notbefore.runtime.retention import retired_through
 
 LIMIT_MAX = 1000
 
-router = APIRouter(prefix="/v1/history", tags=["history"])
+router = router_under("/v1/history", "history")
 
 
 @router.get(

@@ -7,7 +7,7 @@ answer says which could not. To say it again does nothing to those that took it.
 
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Response, status
+from fastapi import Response, status
 from pydantic import StrictStr
 
 from notbefore.control import answers, examples, rollout_answers, rollout_examples
@@ -19,6 +19,7 @@ from notbefore.control.plane import ControlPlane, Operator, Plane
 from notbefore.control.roles import Role, needs
 from notbefore.control.rollout_bodies import HostMaintenanceBody, maintenance_type
 from notbefore.control.rollout_shapes import shown_operation, shown_plan
+from notbefore.control.router import router_under
 from notbefore.control.shapes import counted_host, live_event, shown_host
 from notbefore.core.errors import Refusal, UnknownScope
 from notbefore.core.hosts import DEFAULT_EXECUTOR, EXECUTORS, checked_host
@@ -28,7 +29,7 @@ from notbefore.core.operation_begin import maintenance_begun
 from notbefore.core.requests import FailHost
 from notbefore.core.vm_operations import MAINTENANCE_DESCRIPTION
 
-router = APIRouter(prefix="/v1/hosts", tags=["hosts"])
+router = router_under("/v1/hosts", "hosts")
 VIEWER = needs(Role.VIEWER, fleet_wide=True)
 OPERATOR = needs(Role.OPERATOR, fleet_wide=True)
 ADMIN = needs(Role.ADMIN, fleet_wide=True)

@@ -7,7 +7,7 @@ Not here: the maintenance that makes one (hosts.py).
 
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Query
+from fastapi import Query
 
 from notbefore.control import rollout_answers as answers
 from notbefore.control import rollout_examples as examples
@@ -17,6 +17,7 @@ from notbefore.control.parameters import OperationId
 from notbefore.control.plane import ControlPlane, Operator, Plane
 from notbefore.control.roles import Role, needs
 from notbefore.control.rollout_shapes import shown_operation
+from notbefore.control.router import router_under
 from notbefore.core.errors import NotAllowed, UnknownOperation, WrongStatus
 from notbefore.core.operation import Operation, OperationStatus
 
@@ -31,7 +32,7 @@ OfStatus = Annotated[
     ),
 ]
 
-router = APIRouter(prefix="/v1/operations", tags=["operations"])
+router = router_under("/v1/operations", "operations")
 
 
 @router.get(

@@ -7,7 +7,7 @@ Rule 2: a plan changes nothing.
 import asyncio
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Path, Query, Response, status
+from fastapi import Path, Query, Response, status
 
 from notbefore.control import rollout_answers as answers
 from notbefore.control import rollout_examples as examples
@@ -18,6 +18,7 @@ from notbefore.control.plane import ControlPlane, Operator, Plane
 from notbefore.control.roles import Role, needs
 from notbefore.control.rollout_bodies import RolloutBody, maintenance_type
 from notbefore.control.rollout_shapes import shown_plan, shown_rollout
+from notbefore.control.router import router_under
 from notbefore.core.errors import Invalid, UnknownRollout
 from notbefore.core.model import Actor
 from notbefore.core.rollout import Over, Rollout, RolloutStatus
@@ -41,7 +42,7 @@ OfStatus = Annotated[
     ),
 ]
 
-router = APIRouter(prefix="/v1/rollouts", tags=["rollouts"])
+router = router_under("/v1/rollouts", "rollouts")
 
 
 @router.get(

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Path, Query, Response, status
+from fastapi import Path, Query, Response, status
 
 from notbefore.control import answers, examples
 from notbefore.control.bodies import MaintenanceBody, OperationBody, ScopeBody, word
@@ -12,6 +12,7 @@ from notbefore.control.openapi import answered
 from notbefore.control.parameters import Force, Plan, ScopeName, VmName
 from notbefore.control.plane import ControlPlane, Operator, Plane
 from notbefore.control.roles import By, Caller, Role, needs
+from notbefore.control.router import router_under
 from notbefore.control.shapes import live_event, shown_scope
 from notbefore.core.declare import canonical_address
 from notbefore.core.errors import AddressTaken, Invalid, UnknownScope
@@ -19,6 +20,7 @@ from notbefore.core.kinds import EventType, Kind, Status
 from notbefore.core.model import Scope, name_key
 from notbefore.core.requests import DeclareScope, Maintain, OperateVm, RemoveScope
 from notbefore.core.vm_operations import VM_OPERATIONS
+from notbefore.event_loop import give_way
 from notbefore.runtime.snapshot import VmRef
 from notbefore.stores.codec import encode_scope
 
@@ -35,7 +37,7 @@ Releasing = Annotated[
     ),
 ]
 
-router = APIRouter(prefix="/v1/scopes", tags=["scopes"])
+router = router_under("/v1/scopes", "scopes")
 
 
 @router.get(
@@ -228,7 +230,9 @@ def shown(plane: ControlPlane, scope: Scope) -> dict[str, Any]:
 def shown_events(plane: ControlPlane, scope: Scope, event_ids: tuple[str, ...]) -> list[dict[str, Any]]:
     found = [event for event_id in event_ids if (event := scope.event(event_id))]
     now = plane.node.witness.now(scope)
-    return [live_event(scope, event, now) for event in found]
+    shown = [live_event(scope, event, now) for event in found]
+    give_way()
+    return shown
 
 
 def refuse_taken_addresses(

@@ -12,7 +12,7 @@ import logging
 from dataclasses import dataclass, replace
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Header, Request
+from fastapi import Header, Request
 from fastapi.responses import Response
 from pydantic import JsonValue
 
@@ -24,6 +24,7 @@ from notbefore.control.parameters import REVISION_MAX, OfEvent, OfOperation, OfR
 from notbefore.control.parameters import By as DoneBy
 from notbefore.control.plane import ControlPlane, Plane
 from notbefore.control.roles import By, Caller, Role, needs
+from notbefore.control.router import router_under
 from notbefore.control.shapes import json_line, shown_record
 from notbefore.control.streams import ABORT, Reader, Streams
 from notbefore.core.errors import Invalid, StoreUnavailable
@@ -38,7 +39,7 @@ DIGITS: dict[str, JsonValue] = {"pattern": "^[0-9]*$"}
 HEARTBEAT = b": still here\n"
 
 log = logging.getLogger("notbefore.control")
-router = APIRouter(prefix="/v1/stream", tags=["history"])
+router = router_under("/v1/stream", "history")
 
 
 @dataclass(frozen=True, slots=True)

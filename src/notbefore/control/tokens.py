@@ -5,7 +5,7 @@ Rule 1: a secret leaves the server once, in the answer that creates its token, a
 
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Path, Response, status
+from fastapi import Path, Response, status
 from pydantic import Field, JsonValue, StrictInt, StrictStr
 
 from notbefore.control import answers, examples
@@ -14,6 +14,7 @@ from notbefore.control.bodies import Body, Name, one_of, word
 from notbefore.control.openapi import answered
 from notbefore.control.plane import ControlPlane, Operator, Plane
 from notbefore.control.roles import Role, needs
+from notbefore.control.router import router_under
 from notbefore.control.shapes import Json, time_or_null
 from notbefore.core.declare import check_name
 from notbefore.core.errors import Invalid
@@ -24,7 +25,7 @@ from notbefore.core.tokens import LIFE_MAX_S, SCOPES_MAX, SECRET_PREFIX, Token, 
 TOKEN_NAME: dict[str, JsonValue] = {"pattern": "^[A-Za-z0-9][A-Za-z0-9._@-]{0,63}$"}
 TokenName = Annotated[str, Path(description="A token's name, in any letter case; never its secret.", examples=["ci"])]
 
-router = APIRouter(prefix="/v1/tokens", tags=["tokens"], dependencies=[needs(Role.ADMIN, fleet_wide=True)])
+router = router_under("/v1/tokens", "tokens", needs(Role.ADMIN, fleet_wide=True))
 
 
 class TokenBody(Body, json_schema_extra={"examples": [examples.TOKEN_BODY]}):

@@ -76,8 +76,8 @@ class Outbox:
                 waits_until.append(pending.retry_at_ms)
             else:
                 self._deliver_once(scope, pending, is_fresh=pending.attempt_id in fresh)
-        self._wheel.set(scope.key, min(waits_until, default=None))
-        self._bell.ring()
+        if self._wheel.set(scope.key, min(waits_until, default=None)):
+            self._bell.ring()
 
     async def run(self) -> None:
         self._is_running = True

@@ -38,8 +38,8 @@ class Timer:
         snapshot.subscribe(self.arm)
 
     def arm(self, scope: Scope) -> None:
-        self._wheel.set(scope.key, next_due_ms(scope, self._witness.now(scope)))
-        self._bell.ring()
+        if self._wheel.set(scope.key, next_due_ms(scope, self._witness.now(scope))):
+            self._bell.ring()
 
     async def run(self) -> None:
         while True:
@@ -61,8 +61,8 @@ class Timer:
             return
         except Refusal as refusal:
             log.warning("could not give the scope its turn, will try again: %s", refusal.message, extra={"scope": key})
-            self._wheel.set(key, self._clock.now().wall_ms + SECOND_MS)
-            self._bell.ring()
+            if self._wheel.set(key, self._clock.now().wall_ms + SECOND_MS):
+                self._bell.ring()
 
     def _notice_step(self, now: Moment) -> None:
         difference_ms = now.wall_ms - now.boot_ms

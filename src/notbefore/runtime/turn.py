@@ -50,6 +50,7 @@ class Turns:
         self._lanes = [tasks.lock() for _ in range(LANES)]
 
     async def take(self, request: Request) -> Taken:
+        self._give_way()
         request = replace(request, node=self._node)
         async with self._lanes[crc32(name_key(request.scope).encode()) % LANES]:
             if taken := await self._taken_on_known(request):
@@ -94,6 +95,7 @@ class Turns:
     async def _committed(self, decision: Decision, version: int) -> Taken:
         self._give_way()
         committed = await self._store.commit(decision.scope, version, decision.record)
+        self._give_way()
         self._snapshot.apply(committed)
         self._give_way()
         if decision.record:

@@ -14,16 +14,18 @@ class Wheel:
         self._slots: dict[int, set[str]] = {}
         self._times: list[int] = []
 
-    def set(self, key: str, due_ms: int | None) -> None:
+    def set(self, key: str, due_ms: int | None) -> bool:
+        """Whether the next is due at another time now: who waits for it looks again."""
+        before_ms = self.next_due_ms()
         self._clear(key)
-        if due_ms is None:
-            return
-        slot = -(-due_ms // SLOT_MS) * SLOT_MS
-        if slot not in self._slots:
-            self._slots[slot] = set()
-            heapq.heappush(self._times, slot)
-        self._slots[slot].add(key)
-        self._slot_of[key] = slot
+        if due_ms is not None:
+            slot = -(-due_ms // SLOT_MS) * SLOT_MS
+            if slot not in self._slots:
+                self._slots[slot] = set()
+                heapq.heappush(self._times, slot)
+            self._slots[slot].add(key)
+            self._slot_of[key] = slot
+        return self.next_due_ms() != before_ms
 
     def next_due_ms(self) -> int | None:
         while self._times and not self._slots[self._times[0]]:

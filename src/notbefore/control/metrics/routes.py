@@ -1,13 +1,14 @@
 """`GET /metrics`, for a Prometheus with a token."""
 
-from fastapi import APIRouter, Request, Response
+from fastapi import Request, Response
 
 from notbefore.control import examples
 from notbefore.control.openapi import answered_as
 from notbefore.control.plane import Plane
 from notbefore.control.roles import Role, needs
+from notbefore.control.router import open_router
 
-router = APIRouter(tags=["metrics"])
+router = open_router("metrics")
 
 
 @router.get(
