@@ -48,6 +48,17 @@ def crowd_samples():
     ]
 
 
+def slow_under_writes():
+    """Three times as slow as an idle server, however it is asked."""
+    return [
+        {"server": server, "load": load, "round": turn, "is_idle": is_idle, "times_ms": [0.1 if is_idle else 0.3] * 101}
+        for server in ("one process", "two workers")
+        for load in ("2,000 GETs a second", "16 GETs at a time")
+        for turn in ROUNDS
+        for is_idle in (True, False)
+    ]
+
+
 def told(name, samples):
     table = {"title": f"What {name} found", "head": ["case", "µs"], "rows": [["one | two", "1.0"]]}
     return {"name": name, "facts": {"cpu": "one"}, "tables": [table], "samples": samples}
@@ -89,6 +100,23 @@ def test_a_promise_is_met_when_the_median_is(tmp_path):
     assert shown["10,000 parked polls answered, p99"] == "**not met**"
     assert shown["memory they add"] == "met"
     assert shown["approvals at 100/s, p99"] == "not measured"
+
+
+def test_gets_under_writes_are_promised_of_a_server_that_has_room(tmp_path):
+    """At most twice an idle server's p99; a core that is taken whole is told beside it."""
+    kept_in(tmp_path)
+    found = told("get_under_writes", slow_under_writes())
+    (tmp_path / "results" / "get_under_writes.json").write_text(json.dumps(found))
+    about = json.loads((tmp_path / "results" / "run.json").read_text())
+    about["ran"]["get_under_writes"] = about["ran"]["long_poll"]
+    (tmp_path / "results" / "run.json").write_text(json.dumps(about))
+
+    shown = {name: verdict for name, verdict in verdicts(page_of(tmp_path)).items() if name.startswith("GET p99")}
+
+    assert sorted(shown.values()) == ["**not met**", "told", "told", "told"]
+    assert (
+        shown["GET p99 while 200 changes/s are committed, one process, 2,000 GETs a second: of idle's"] == "**not met**"
+    )
 
 
 def test_a_quick_run_meets_nothing(tmp_path):

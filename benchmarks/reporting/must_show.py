@@ -13,6 +13,9 @@ from reporting import figures
 from reporting.figures import Found
 
 MILLION = 1_000_000
+# GETs under writes are promised of a server that has room; a core that is taken whole, and two workers that share one,
+# are told beside it.
+WITH_ROOM = ("one process", "2,000 GETs a second")
 CROWD = 10_000
 TITLE = "Must show"
 HEAD = ("what", "goal", "floor", "measured, median [min..max]", "verdict")
@@ -73,7 +76,8 @@ def sizes(found: Found) -> Iterator[Line]:
     for server, load in figures.under_writes(found) or [("", "")]:
         ratios = figures.p99_under_writes(found, server, load)
         how = f", {server}, {load}" if server else ""
-        yield Line(f"GET p99 while 200 changes/s are committed{how}: of idle's", ratios, 2.0)
+        goal = 2.0 if (server, load) in (WITH_ROOM, ("", "")) else None
+        yield Line(f"GET p99 while 200 changes/s are committed{how}: of idle's", ratios, goal)
     fleet = figures.fleet
     yield Line("memory of 1,000,000 VMs in 50,000 scopes", fleet(found, MILLION, "rss"), 1024, unit=" MiB", digits=0)
     yield Line("their start, to serving", fleet(found, MILLION, "start"), 20, unit=" s", digits=1)
