@@ -128,6 +128,85 @@ async def test_who_breaks_down_is_ended_and_nobody_else(caplog):
     assert "on purpose" in caplog.text
 
 
+class Slow(Echo):
+    """Puts off what it does, which may fail."""
+
+    def __init__(self, go_on):
+        super().__init__(None)
+        self.go_on = go_on
+
+    def ready(self, _events):
+        self.here.recv(100)
+        asyncio.get_running_loop().lookout.put_off(self.here.fileno(), self)
+
+
+async def test_who_takes_long_is_served_behind_those_who_do_not():
+    """Both came in one look; then one who takes long after the other, with a look between two."""
+    told = []
+    done = asyncio.get_running_loop().create_future()
+    lookout = asyncio.get_running_loop().lookout
+
+    def long_work():
+        told.append("long")
+        quick.there.send(b"again")
+        lookout.now_s -= 1  # so long did it take
+
+    with (
+        Slow(long_work).watched() as long,
+        Slow(lambda: done.set_result(told.append("longer"))).watched() as longer,
+        Echo(lambda data: told.append(data.decode())).watched() as quick,
+    ):
+        for one, word in ((long, b"x"), (longer, b"x"), (quick, b"at once")):
+            one.there.send(word)
+        await done
+
+    assert told == ["at once", "long", "again", "longer"]
+
+
+async def test_what_comes_behind_something_put_off_waits_for_it():
+    """Nobody else is shown what is sent meanwhile, and nothing of it is lost."""
+    heard = []
+    done = asyncio.get_running_loop().create_future()
+    lookout = asyncio.get_running_loop().lookout
+
+    class Later(Echo):
+        def ready(self, _events):
+            heard.append(self.here.recv(100))
+            done.set_result(None)
+
+    def hand_on():
+        heard.append(b"first")
+        lookout.hand_on(slow.here.fileno(), later)
+
+    with Slow(hand_on).watched() as slow:
+        later = Later(None)
+        later.here, unused = slow.here, later.here
+        slow.there.send(b"one")
+        lookout.serve()
+        slow.there.send(b"two")
+        lookout.serve()
+        await done
+        unused.close()
+        later.there.close()
+
+    assert heard == [b"first", b"two"]
+
+
+async def test_what_was_put_off_and_breaks_down_ends_alone(caplog):
+    def broken():
+        raise RuntimeError("on purpose")
+
+    heard = asyncio.get_running_loop().create_future()
+    with Slow(broken).watched() as bad, Slow(lambda: heard.set_result(b"fine")).watched() as good:
+        bad.there.send(b"x")
+        good.there.send(b"y")
+        assert await heard == b"fine"
+
+    assert bad.aborted
+    assert not good.aborted
+    assert "on purpose" in caplog.text
+
+
 async def test_who_is_dismissed_hears_nothing_more():
     heard = []
     echo = Echo(heard.append)

@@ -4,7 +4,9 @@ Rule 1: one epoll set for both. What belongs to the data plane is served where i
 or a turn of the loop; what belongs to asyncio is handed to it.
 Rule 2: asyncio waits for nobody: as soon as it has something to do, a callback, a timer that is due or a file of its
 own, it has its turn. A pass is bounded.
-Rule 3: a connection that breaks down ends; the others do not.
+Rule 3: who takes long puts it off until everybody of the pass has been served; then it is one after the other, with a
+look between two.
+Rule 4: a connection that breaks down ends; the others do not.
 Why not uvloop: it was faster for what asyncio does, and slower for what we do most (decision 22).
 """
 
@@ -12,6 +14,7 @@ import asyncio
 import logging
 import os
 import selectors
+from collections import deque
 from collections.abc import Callable, Coroutine
 from contextvars import Context
 from select import EPOLLIN, EPOLLOUT, epoll
@@ -38,6 +41,25 @@ class Watched(Protocol):
     def abort(self) -> None: ...
 
 
+class LongWork(Protocol):
+    """Something that others need not wait for."""
+
+    def go_on(self) -> None: ...
+
+    def abort(self) -> None: ...
+
+
+class Deaf:
+    """Watches for whoever has put something off: what else comes to them is found again."""
+
+    def ready(self, events: int) -> None: ...
+
+    def abort(self) -> None: ...
+
+
+DEAF = Deaf()
+
+
 class Lookout(selectors.EpollSelector):
     """A selector with sockets of its own beside those of the loop."""
 
@@ -46,6 +68,7 @@ class Lookout(selectors.EpollSelector):
         # The same set, under a number of our own: each of the two is closed by its owner.
         self._set = epoll.fromfd(os.dup(self.fileno()))
         self._watched: dict[int, Watched] = {}
+        self._put_off: deque[tuple[int, LongWork]] = deque()
         self.soon: Callable[[Callable[[], None]], object]
         """Behind what is being done."""
         self.asked_for_a_turn = False
@@ -63,6 +86,11 @@ class Lookout(selectors.EpollSelector):
         """Its file is somebody else's from now on."""
         self._watched[number] = watched
 
+    def put_off(self, number: int, work: LongWork) -> None:
+        """`go_on` is called when this pass is over, and hands the file on to whoever hears of it then."""
+        self._watched[number] = DEAF
+        self._put_off.append((number, work))
+
     def forget(self, number: int) -> None:
         """Its file is closed next, which takes it out of the set."""
         self._watched.pop(number, None)
@@ -77,7 +105,9 @@ class Lookout(selectors.EpollSelector):
         ends_s = 0.0 if wait_s <= 0 else monotonic() + wait_s
         self.asked_for_a_turn = False
         while True:
-            found = self.serve(wait_s)
+            found = self.serve(0.0 if self._put_off else wait_s)
+            if self._put_off:
+                self._catch_up()
             if found or self.asked_for_a_turn or not wait_s:
                 self.serve_if_long()
                 return found
@@ -108,6 +138,18 @@ class Lookout(selectors.EpollSelector):
         """Between two parts of something long. What is the loop's is found again."""
         if monotonic() - self.now_s > WAIT_MAX_S:
             self.serve()
+
+    def _catch_up(self) -> None:
+        """What was put off until now; what comes up meanwhile is for the next time."""
+        for _ in range(len(self._put_off)):
+            number, work = self._put_off.popleft()
+            try:
+                work.go_on()
+            except Exception:
+                log.exception("a connection broke down")
+                work.abort()
+                self._watched.get(number, DEAF).abort()  # to whom it was handed on
+            self.serve_if_long()
 
     def _is_the_loops(self, number: int, events: int, found: Found) -> None:
         """An error is for whoever reads or writes: they will meet it."""

@@ -9,6 +9,7 @@ from polling import held, line_of, metric, question, until
 from uvicorn.protocols.http.httptools_impl import RequestResponseCycle
 
 from lab import PATH, lab_settings, open_lab
+from notbefore.metadata.fast_path import FastPath
 from notbefore.metadata.protocol import MetadataProtocol
 
 ASK = f"GET {PATH}?api-version=2020-07-01 HTTP/1.1\r\nHost: a\r\nMetadata: true\r\n".encode()
@@ -139,6 +140,28 @@ def test_a_held_question_keeps_nothing_of_the_parser(demo):
         assert [made for made in protocols if not made.transport.is_closing()] == []
         demo.made("demo", "FrontEnd_IN_0", "restart")
         assert [line.answer()[0] for line in (one, other)] == [200, 200]
+
+
+@pytest.mark.one_process("what is looked for is in this process")
+@pytest.mark.parametrize("how", ["shutdown", "abort"])
+def test_a_request_that_was_read_is_answered_although_the_server_stops_before_it_is_parsed(demo, how):
+    """What has to be parsed is put off for a moment; it is not lost when that is the last one. A broken line is."""
+    unknown = ASK + b"x-ms-client-request-id: once\r\n\r\n"
+
+    async def read_and_stopped():
+        line = socket.create_connection(demo.metadata, timeout=10)
+        line.sendall(unknown)
+        demo.loop.lookout.serve()
+        connections = [made for made in gc.get_objects() if isinstance(made, FastPath)]
+        (connection,) = (one for one in connections if getattr(one, "_unknown", b"") == unknown)
+        getattr(connection, how)()
+        return line
+
+    with demo.run(read_and_stopped()) as line:
+        answer = whole_answer(line)
+
+    assert answer[:12] == (b"HTTP/1.1 200" if how == "shutdown" else b"")
+    assert metric(demo, "notbefore_metadata_connections") == 0
 
 
 @pytest.mark.one_process("what is looked for is in this process")

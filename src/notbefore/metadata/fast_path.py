@@ -23,7 +23,7 @@ from notbefore.metadata.protocol import MetadataProtocol
 class FastPath(Peer):
     """A connection that is let in, and so the peer at its other end."""
 
-    __slots__ = ("_held", "_names", "_number", "_plane", "_socket", "deadline_s")
+    __slots__ = ("_held", "_names", "_number", "_plane", "_socket", "_unknown", "deadline_s")
 
     def __init__(
         self, plane: Plane, opened: SocketType, number: int, names: tuple[Any, Any], listener: Listener, address: str
@@ -39,6 +39,7 @@ class FastPath(Peer):
         self._number = number
         self._names = names
         self._held: Held | None = None
+        self._unknown = b""  # what has to be parsed, from when it comes until it is
         self.deadline_s: float | None = None
 
     def enter(self, data: bytes | None, remembered: Remembered | None) -> None:
@@ -82,7 +83,10 @@ class FastPath(Peer):
         self._end()
 
     def shutdown(self) -> None:
-        """uvicorn asks when it stops: nothing is ever half done here, but for a question that is held."""
+        """uvicorn asks when it stops: nothing is ever half done here, but for what is put off or held."""
+        if self._unknown:
+            self._handed_over().shutdown()
+            return
         if self._held:
             self._held.close = True
             self._plane.app.polls.release(self._held.poll)
@@ -94,7 +98,8 @@ class FastPath(Peer):
         plane = self._plane
         whole = None if remembered is None or self._held is not None else plane.answer_to(remembered, self)
         if remembered is None or whole is None:
-            self._hand_over(data)
+            self._unknown = data
+            plane.lookout.put_off(self._number, self)
             return
         self.deadline_s = plane.lookout.now_s + plane.idle_timeout_s
         self._send(whole, remembered.close)
@@ -125,6 +130,7 @@ class FastPath(Peer):
             plane.state.connections.remove(self)  # type: ignore[arg-type]
         except KeyError:
             return  # it has ended already
+        self._unknown = b""
         plane.lookout.forget(self._number)
         self._socket.close()
         plane.app.connections.release(self.listener.vm or self.address)
@@ -145,12 +151,19 @@ class FastPath(Peer):
         slow.connection_made(line)
         return line, slow
 
-    def _hand_over(self, data: bytes) -> None:
+    def go_on(self) -> None:
+        """To parse takes longer than ten known questions, which were answered first."""
+        if self._unknown:
+            self._handed_over()
+
+    def _handed_over(self) -> MetadataProtocol:
+        data, self._unknown = self._unknown, b""
         _, slow = self._seated()
         if self._held:
             slow.adopt(self._held)
             self._held = None
         slow.parse(data)
+        return slow
 
     def take_back(self, data: bytes) -> None:
         """A connection that was handed over asks something known again."""
