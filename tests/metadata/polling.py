@@ -19,8 +19,10 @@ def question(known, wait="wait=60", version=NEWEST, extra=b""):
 class Line:
     """One connection of a VM, answers read one at a time."""
 
-    def __init__(self, lab, source="127.0.0.1", address=None):
-        self.socket = socket.create_connection(address or lab.metadata, timeout=20, source_address=(source, 0))
+    def __init__(self, lab, source="127.0.0.1", address=None, opened=None):
+        where = (address or lab.metadata, 20, (source, 0))
+        self.socket = opened or socket.create_connection(*where)
+        self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)  # what is sent next is there at once
         self._kept = b""
 
     def ask(self, known, wait="wait=60", **more):
@@ -50,8 +52,8 @@ class Line:
 
 
 @contextmanager
-def line_of(lab, source="127.0.0.1", address=None):
-    line = Line(lab, source, address)
+def line_of(lab, source="127.0.0.1", address=None, opened=None):
+    line = Line(lab, source, address, opened)
     try:
         yield line
     finally:

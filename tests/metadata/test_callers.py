@@ -1,6 +1,7 @@
 """Who is asking (SPEC §5), as far as listeners, addresses and the loopback fallback say."""
 
 import pytest
+from claims import declare_behind_the_api
 
 from lab import address_of, lab_settings, open_lab, start_requests
 from notbefore.core.errors import Invalid, NotAllowed
@@ -88,29 +89,6 @@ def test_an_address_claimed_by_two_vms_all_the_same_is_403(lab):
     declare_behind_the_api(lab, "t", "127.0.1.1")
 
     assert lab.ask("127.0.1.1").status == 403
-
-
-def declare_behind_the_api(lab, scope, address):
-    """As another server, which had not yet seen the first claim, would have committed it."""
-    from notbefore.core.kinds import Kind
-    from notbefore.core.model import THE_SERVICE, Vm
-    from notbefore.core.requests import DeclareScope
-    from notbefore.core.scope_settings import ScopeSettings
-
-    node = lab.server.node
-    vms = (Vm("x", addresses=(address,)),)
-    lab.run(
-        node.turns.take(
-            DeclareScope(
-                scope=scope,
-                request_id=node.ids(),
-                by=THE_SERVICE,
-                kind=Kind.STANDALONE,
-                settings=ScopeSettings(),
-                vms=vms,
-            )
-        )
-    )
 
 
 def test_an_ipv6_listener_serves_and_identifies(tmp_path):

@@ -6,6 +6,7 @@ import struct
 
 import pytest
 from polling import held, line_of, metric, question, until
+from slow_reader import long_document, narrow
 from uvicorn.protocols.http.httptools_impl import RequestResponseCycle
 
 from lab import PATH, lab_settings, open_lab
@@ -23,22 +24,6 @@ def whole_answer(line):
     while part := line.recv(1024):
         received += part
     return received
-
-
-def long_document(lab):
-    """Some hundreds of kilobytes: more than any buffer on the way takes at once."""
-    others = [f"{n:0>120}" for n in range(900)]
-    lab.declare("long", {"name": "asking", "addresses": ["127.0.0.1"]}, *others, listening="always")
-    lab.maintain("long", "Freeze")
-
-
-def narrow(lab):
-    line = socket.socket()
-    for which in (socket.SO_RCVBUF, socket.SO_SNDBUF):
-        line.setsockopt(socket.SOL_SOCKET, which, 4096)
-    line.settimeout(20)
-    line.connect(lab.metadata)
-    return line
 
 
 def answered(lab):

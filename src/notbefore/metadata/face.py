@@ -12,6 +12,7 @@ from notbefore.metadata.answers import HttpAnswer
 from notbefore.metadata.counts import Counts
 from notbefore.metadata.identity import Peer
 from notbefore.metadata.service import MetadataOptions, ReadBody
+from notbefore.metadata.standing import Standing
 from notbefore.metadata.verdict import ReadDocument, RequestHead, Verdict
 from notbefore.runtime.snapshot import VmRef
 
@@ -30,6 +31,10 @@ class Service(Protocol):
         self, verdict: Verdict, peer: Peer, now_s: float, proxy_header: bytes | None = None
     ) -> HttpAnswer | None:
         """The answer to what is asked now, in real time, when it needs no waiting and no body; else None."""
+        ...
+
+    def standing(self, verdict: Verdict, peer: Peer) -> Standing | None:
+        """For who asks again on its connection what it was answered: what it is told while nothing changes; or None."""
         ...
 
     async def answer(self, head: RequestHead, verdict: Verdict, peer: Peer, read_body: ReadBody) -> HttpAnswer: ...

@@ -24,7 +24,6 @@ from notbefore.metadata.holding import HoldingProtocol
 from notbefore.metadata.identity import Peer
 from notbefore.metadata.memo import Memo
 from notbefore.metadata.service import (
-    BUSY,
     FORBIDDEN,
     BodyRefused,
     MetadataOptions,
@@ -32,6 +31,7 @@ from notbefore.metadata.service import (
     ReadBody,
     vouching,
 )
+from notbefore.metadata.standing import BUSY, Standing
 from notbefore.metadata.verdict import Approve, ReadDocument, RequestHead, Verdict
 from notbefore.runtime.node import Node
 from notbefore.runtime.snapshot import View, VmRef
@@ -75,6 +75,9 @@ class FaultyService(MetadataService):
         """While faults are at work, what they may strike is for the app."""
         struck = self.book.at_work and isinstance(verdict, ReadDocument)
         return None if struck else super().answer_now(verdict, peer, now_s, proxy_header)
+
+    def standing(self, verdict: Verdict, peer: Peer) -> Standing | None:
+        return None if self.book.at_work else super().standing(verdict, peer)
 
     def known(self, head: RequestHead, peer: Peer) -> Known | HttpAnswer:
         return self._known(peer, vouching(head)) or FORBIDDEN
@@ -120,6 +123,7 @@ class FaultyApp(MetadataApp):
         at_work = self.service.book.at_work
         if at_work and not self.polls.aside:
             self.memo = NoMemo()
+            self.service.begin_era()
             self.polls.step_aside()
         elif not at_work and self.polls.aside:
             self.memo = Memo()

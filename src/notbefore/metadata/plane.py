@@ -24,6 +24,7 @@ class Plane:
         assert isinstance(loop, ServingLoop), "a data plane is served by the loop it runs on"
         self.loop, self.lookout = loop, loop.lookout
         self._answer_now = config.app.service.answer_now
+        self.standing = config.app.service.standing
         config.app.service.follow_options(self._take_options)
 
     def _take_options(self, options: MetadataOptions) -> None:

@@ -9,7 +9,6 @@ Not here: bytes and sockets (protocol.py, app.py); no HTTP library is imported, 
 
 import json
 import logging
-import math
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
@@ -18,7 +17,7 @@ from notbefore.core.errors import Invalid, Refusal, StoreUnavailable, UnknownEve
 from notbefore.core.listening import LISTENS_FOR_MS
 from notbefore.core.model import Actor, ActorKind, Scope
 from notbefore.core.requests import ApproveEvents
-from notbefore.core.times import HOUR_MS, MS_NS
+from notbefore.core.times import HOUR_MS
 from notbefore.metadata import proxy
 from notbefore.metadata.answers import JSON_TYPE, HttpAnswer, error
 from notbefore.metadata.connections import Limits
@@ -27,6 +26,7 @@ from notbefore.metadata.identity import Identity, Peer
 from notbefore.metadata.instance import instance_answer
 from notbefore.metadata.node_face import NodeFace
 from notbefore.metadata.rate import RateLimit
+from notbefore.metadata.standing import BUSY, Era, Standing
 from notbefore.metadata.verdict import Approve, ReadDocument, ReadInstance, ReadVersions, RequestHead, Verdict, judge
 from notbefore.runtime.snapshot import View, VmRef
 from notbefore.wire.approval import parse_start_requests
@@ -40,9 +40,6 @@ SHARED_MAX = 4096
 FORBIDDEN = error(
     403,
     "Forbidden. The caller is not a VM known to this service: its address must be registered to exactly one VM",
-)
-BUSY = error(
-    429, "Too many requests. Wait a second before the next one; once a second is often enough", (b"retry-after", b"1")
 )
 APPROVED = HttpAnswer(200, (), b"")
 VERSIONS = HttpAnswer(200, (JSON_TYPE,), json.dumps({"apiVersions": INSTANCE_VERSIONS}, separators=(",", ":")).encode())
@@ -78,8 +75,8 @@ class MetadataService:
         self._newest = node.snapshot.known
         self._heard = node.hearing.heard
         self._asked_of = node.hearing.asked_of
-        self._wall_ns = node.clock.wall_ns
-        self._moment_s, self._moment_ms = math.nan, 0
+        self._rate = RateLimit(options.rate_limit_per_s)
+        self._era = Era(node, self._rate)
         self.counts = Counts()
         self._followers: list[Callable[[MetadataOptions], None]] = []
         self.reconfigure(options)
@@ -95,8 +92,14 @@ class MetadataService:
         self._identity = Identity(self._node.snapshot, self._node.clock, options.fallback_vm, options.proxy_keys)
         self._rate = RateLimit(options.rate_limit_per_s)
         self._allows = self._rate.allows
+        self.begin_era()
         for take in self._followers:
             take(options)
+
+    def begin_era(self) -> None:
+        """What stood until now is found anew."""
+        self._era.is_over = True
+        self._era = Era(self._node, self._rate)
 
     def judge(self, head: RequestHead) -> Verdict:
         return judge(head, headerless_post_2017=self.options.headerless_post_2017)
@@ -114,22 +117,30 @@ class MetadataService:
         view = None if caller is None else self._newest(caller.scope)
         if caller is None or view is None or not view.is_there:
             return FORBIDDEN
-        if now_s is not self._moment_s:
-            # Who comes in one look of the loop comes at one moment: the wall is looked at once for all.
-            self._moment_s, self._moment_ms = now_s, self._wall_ns() // MS_NS
-        age_ms = self._moment_ms - view.newest_asked_ms
+        era = self._era
+        if now_s is not era.at_s:
+            era.look(now_s)
+        age_ms = era.now_ms - view.newest_asked_ms
         if age_ms > LISTENS_FOR_MS:
             return None  # the first question in a day is committed before its answer
         if not self._allows(caller, now_s):
             return BUSY
         asked_ms = self._asked_of(caller.scope)
         if asked_ms is None or age_ms > HOUR_MS:
-            self._heard(caller, view, self._moment_ms)
+            self._heard(caller, view, era.now_ms)
         else:
-            asked_ms[caller.vm] = self._moment_ms  # as `heard` would note it, without another call
+            asked_ms[caller.vm] = era.now_ms  # as `heard` would note it, without another call
         if view.says_nothing and not verdict.known_incarnations:
             return nothing_scheduled(view.tag)  # what most are told, without another call
         return document_answer(view, verdict)
+
+    def standing(self, verdict: Verdict, peer: Peer) -> Standing | None:
+        """What it will be told again, now that it was told it; None: every time it is another matter."""
+        caller = self._identity.caller(peer)
+        view = None if caller is None else self._newest(caller.scope)
+        if not isinstance(verdict, ReadDocument) or caller is None or view is None or not view.is_there:
+            return None
+        return Standing(self._era, caller, view, document_answer(view, verdict))
 
     async def answer(self, head: RequestHead, verdict: Verdict, peer: Peer, read_body: ReadBody) -> HttpAnswer:
         proxy_header = vouching(head)

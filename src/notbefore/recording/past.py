@@ -152,6 +152,9 @@ class PastService:
             return None
         return self._who(verdict) if isinstance(verdict, ReadInstance) else VERSIONS
 
+    def standing(self, verdict: Verdict, peer: Peer) -> None:
+        """Nothing stands: what is shown changes with time alone."""
+
     async def answer(self, head: RequestHead, verdict: Verdict, peer: Peer, read_body: ReadBody) -> HttpAnswer:  # noqa: ARG002
         now = self.answer_now(verdict, peer, self.now_s())
         if now is not None:

@@ -30,11 +30,23 @@ log = logging.getLogger("notbefore.snapshot")
 class View:
     """One scope as this process sees it, with the documents rendered so far."""
 
-    __slots__ = ("_documents", "is_there", "made_of_it", "newest_asked_ms", "says_nothing", "scope", "tag", "version")
+    __slots__ = (
+        "_documents",
+        "is_old",
+        "is_there",
+        "made_of_it",
+        "newest_asked_ms",
+        "says_nothing",
+        "scope",
+        "tag",
+        "version",
+    )
 
     def __init__(self, stored: Stored) -> None:
         self.scope = stored.scope
         self.version = stored.version
+        self.is_old = False
+        """There is a newer one in its place."""
         # Beside the scope, not only in it: one place in memory less that a question has to fetch.
         self.is_there = not stored.scope.removed
         self.says_nothing = not stored.scope.events
@@ -174,6 +186,8 @@ class Snapshot:
             return
         self._sharing.share(stored.scope, known.scope if known else None)
         self._views[key] = View(stored)
+        if known:
+            known.is_old = True
         self._index_events(known, stored.scope)
         if known is None or known.scope.vms is not stored.scope.vms:
             self.census += 1
