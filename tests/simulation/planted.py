@@ -231,8 +231,8 @@ FAULTS = (
     Planted(
         "an address with two owners names the first",
         "metadata/identity.py",
-        "        if owner := self._snapshot.owner_of(peer.address):\n            return owner\n",
-        "        if owners := self._snapshot.owners_of(peer.address):\n            return owners[0]\n",
+        "        if self._snapshot.owners_of(peer.address):\n            self._warn_once",
+        "        if owners := self._snapshot.owners_of(peer.address):\n            return owners[0]\n            self._warn_once",
         "S8",
     ),
     Planted(
@@ -366,8 +366,9 @@ FAULTS = (
     Planted(
         "an address is refused for ever once two claimed it",
         "metadata/identity.py",
-        "        if owner := self._snapshot.owner_of(peer.address):\n",
-        "        if (owner := self._snapshot.owner_of(peer.address)) and peer.address not in self._warned:\n",
+        "        return self._snapshot.owner_of(peer.address) or self._of_no_owner(peer)\n",
+        "        known = None if peer.address in self._warned else self._snapshot.owner_of(peer.address)\n"
+        "        return known or self._of_no_owner(peer)\n",
         "S8",
     ),
     Planted(

@@ -45,9 +45,6 @@ class FastPath(Peer):
         # What a Peer has, here instead of by a call of its own: each connection pays for it.
         self.listener = listener
         self.address = address
-        self.looked_by = None
-        self.looked_at = 0
-        self.caller = None
         self._plane = plane
         self._socket = opened
         self._number = number

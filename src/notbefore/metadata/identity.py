@@ -19,6 +19,7 @@ from notbefore.ports import Clock
 from notbefore.runtime.snapshot import Snapshot, VmRef
 
 WARNED_MAX = 1000
+THERE_MAX = 4096
 
 log = logging.getLogger("notbefore.identity")
 
@@ -33,16 +34,13 @@ class Listener:
 
 
 class Peer:
-    """The other end of a connection, as far as the socket tells; and who it was, for whoever looked last."""
+    """The other end of a connection, as far as the socket tells."""
 
-    __slots__ = ("address", "caller", "listener", "looked_at", "looked_by")
+    __slots__ = ("address", "listener")
 
     def __init__(self, listener: Listener, address: str) -> None:
         self.listener = listener
         self.address = address
-        self.looked_by: Identity | None = None
-        self.looked_at = 0
-        self.caller: VmRef | None = None
 
     @property
     def caller_key(self) -> object:
@@ -67,23 +65,19 @@ class Identity:
         self._fallback = fallback
         self._proxy_keys = proxy_keys
         self._warned: set[str] = set()
+        # Named by a listener or a proxy, and there; they still are as long as no VM came, went or changed.
+        self._there: set[VmRef] = set()
+        self._there_at = snapshot.census
 
     def caller(self, peer: Peer, proxy_header: bytes | None = None) -> VmRef | None:
-        """What a connection tells of its caller stays true until some VM comes, goes or changes."""
-        if proxy_header is not None:
-            return self._looked_up(peer, proxy_header)
-        if peer.looked_by is not self or peer.looked_at != self._snapshot.census:
-            peer.caller = self._looked_up(peer, None)
-            peer.looked_by, peer.looked_at = self, self._snapshot.census
-        return peer.caller
-
-    def _looked_up(self, peer: Peer, proxy_header: bytes | None) -> VmRef | None:
         if peer.listener.vm is not None:
             return self._if_known(peer.listener.vm)
         if proxy_header is not None:
             return self._if_known(vm_vouched_for(proxy_header, self._proxy_keys, self._clock.real_s()))
-        if owner := self._snapshot.owner_of(peer.address):
-            return owner
+        # Of most the address tells, and this is asked for every question: the rest is a call of its own.
+        return self._snapshot.owner_of(peer.address) or self._of_no_owner(peer)
+
+    def _of_no_owner(self, peer: Peer) -> VmRef | None:
         if self._snapshot.owners_of(peer.address):
             self._warn_once(peer.address)
             return None
@@ -96,8 +90,17 @@ class Identity:
         return self._if_known(caller) if vouched and peer.listener.vm is None else self.caller(peer)
 
     def _if_known(self, ref: VmRef | None) -> VmRef | None:
-        view = self._snapshot.view_by_key(ref.scope) if ref else None
-        return ref if ref and view and view.scope.vm(ref.vm) else None
+        if self._there_at != self._snapshot.census:
+            self._there.clear()
+            self._there_at = self._snapshot.census
+        if ref is None or ref in self._there:
+            return ref
+        view = self._snapshot.view_by_key(ref.scope)
+        if view is None or view.scope.vm(ref.vm) is None:
+            return None
+        if len(self._there) < THERE_MAX:
+            self._there.add(ref)
+        return ref
 
     def _warn_once(self, address: str) -> None:
         if address not in self._warned and len(self._warned) < WARNED_MAX:

@@ -12,8 +12,8 @@ FORGET_AFTER_S = 2.0
 
 class RateLimit:
     def __init__(self, per_second: float) -> None:
-        self._limited = per_second > 0
-        if self._limited:
+        self.allows = self._within if per_second > 0 else unlimited
+        if per_second > 0:
             self._drop_s = 1.0 / per_second
             # How far from full a bucket may be and still have a whole drop in it.
             self._reach_s = max(1.0, per_second) / per_second - self._drop_s
@@ -22,9 +22,7 @@ class RateLimit:
         self._former: dict[VmRef, float] = {}
         self._turn_at_s = 0.0
 
-    def allows(self, caller: VmRef, now_s: float) -> bool:
-        if not self._limited:
-            return True
+    def _within(self, caller: VmRef, now_s: float) -> bool:
         if now_s > self._turn_at_s:
             self._former, self._recent = self._recent, {}
             self._turn_at_s = now_s + self._forget_after_s
@@ -36,3 +34,7 @@ class RateLimit:
             return False
         self._recent[caller] = full_at_s + self._drop_s
         return True
+
+
+def unlimited(_caller: VmRef, _now_s: float) -> bool:
+    return True

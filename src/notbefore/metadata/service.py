@@ -110,12 +110,11 @@ class MetadataService:
         """The answer to a GET that needs no commit first; None when it does, or when it is an approval."""
         if not isinstance(verdict, ReadDocument):
             return verdict if isinstance(verdict, HttpAnswer) else self._other_now(verdict, peer, now_s, proxy_header)
-        if peer.looked_at == self._snapshot.census and peer.looked_by is self._identity and proxy_header is None:
-            caller = peer.caller  # as `Identity.caller` would say, without asking it for each question
-        else:
-            caller = self._identity.caller(peer, proxy_header)
-        view = None if caller is None else self._newest(caller.scope)
-        if caller is None or view is None or not view.is_there:
+        caller = self._identity.caller(peer, proxy_header)
+        if caller is None:
+            return FORBIDDEN
+        view = self._newest(caller.scope)
+        if view is None or not view.is_there:
             return FORBIDDEN
         era = self._era
         if now_s is not era.at_s:
