@@ -249,3 +249,45 @@ def test_what_the_work_comes_to_is_returned_and_what_it_raises_is_raised():
     assert event_loop.run(asyncio.sleep(0, "done")) == "done"
     with pytest.raises(ValueError, match="so it is"):
         event_loop.run(fails())
+
+
+async def test_who_is_looked_at_in_a_moment_is_looked_at_once_and_not_before():
+    """Nothing else wakes the loop, which would wait for ever."""
+    lookout = asyncio.get_running_loop().lookout
+    seen = []
+    done = asyncio.Event()
+
+    def look(what):
+        seen.append((what, lookout.now_s))
+        done.set()
+
+    lookout.serve()
+    begun_s = lookout.now_s
+    lookout.in_a_moment(look, "soon")
+    await done.wait()
+    lookout.now_s += 3600
+    lookout.in_a_moment(look, "in an hour")
+    lookout.serve()
+
+    ((what, at_s),) = seen
+    assert what == "soon"
+    assert at_s - begun_s >= event_loop.MOMENT_S
+
+
+async def test_moments_end_at_once_for_who_cannot_wait_for_them_and_one_that_breaks_down_ends_no_other(caplog):
+    """As when the server stops."""
+    lookout = asyncio.get_running_loop().lookout
+    seen = []
+
+    def look(what):
+        if what == "bad":
+            raise RuntimeError("on purpose")
+        seen.append(what)
+
+    for what in ("one", "bad", "other"):
+        lookout.in_a_moment(look, what)
+    lookout.end_moments()
+
+    assert seen == ["one", "other"]
+    assert "on purpose" in caplog.text
+    assert not lookout.moments

@@ -1,17 +1,21 @@
 """The least that a server in Python can do: `epoll`, `accept`, `recv`, `send`, `close`, and nothing else.
 
 It looks at no request that it has seen before, checks nothing, counts nothing, limits nobody and never closes a
-connection that says nothing. What any server in Python costs, it costs at least this: no promise can be below it.
+connection that says nothing. Who has asked once is looked at again a moment later, as notbefore does it. What any
+server in Python costs, it costs at least this: no promise can be below it.
 """
 
 import select
 import socket
+from collections import deque
+from time import monotonic  # noqa: TID251  when a moment is over
 
 from document import asked_for
 
 READ_MAX_BYTES = 16 * 1024
 EVENTS_MAX = 128
 BACKLOG = 2048
+MOMENT_S = 0.001
 WITH_THE_END = int(socket.MSG_DONTWAIT | socket.MSG_MORE)
 AT_ONCE = int(socket.MSG_DONTWAIT)
 TCP = (socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
@@ -46,27 +50,43 @@ def serve():
     bound = listening()
     waiting = select.epoll()
     waiting.register(bound.fileno(), select.EPOLLIN)
-    staying, known = {}, {}
+    staying, known, asked_once = {}, {}, deque()
     while True:
-        for number, _ in waiting.poll(-1, EVENTS_MAX):
+        ready = waiting.poll(MOMENT_S if asked_once else -1, EVENTS_MAX)
+        now_s = monotonic()
+        for number, _ in ready:
             line = staying.get(number)
             is_new = line is None
             if is_new:
                 number, _ = bound._accept()  # noqa: PLW2901, SLF001  of the new line; as notbefore does it
                 line = socket.SocketType(*TCP, number)
-            try:
-                request = line.recv(READ_MAX_BYTES, AT_ONCE)
-            except OSError:
-                request = b""
-            answer, close = (known.get(request) or learnt(known, request)) if request else (b"", True)
-            if answer:
-                line.send(answer, WITH_THE_END if close else AT_ONCE)
-            if close:
+            if not answered(known, line):
                 staying.pop(number, None)
                 line.close()
             elif is_new:
-                staying[number] = line
-                waiting.register(number, select.EPOLLIN)
+                asked_once.append((now_s + MOMENT_S, line))
+        while asked_once and asked_once[0][0] <= now_s:
+            _, line = asked_once.popleft()
+            if answered(known, line):
+                staying[line.fileno()] = line
+                waiting.register(line.fileno(), select.EPOLLIN)
+            else:
+                line.close()
+
+
+def answered(known, line):
+    """Whether it stays."""
+    try:
+        request = line.recv(READ_MAX_BYTES, AT_ONCE)
+    except BlockingIOError:
+        return True
+    except OSError:
+        return False
+    if not request:
+        return False
+    answer, close = known.get(request) or learnt(known, request)
+    line.send(answer, WITH_THE_END if close else AT_ONCE)
+    return not close
 
 
 def learnt(known, request):

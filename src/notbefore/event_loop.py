@@ -6,12 +6,14 @@ Rule 2: asyncio waits for nobody: as soon as it has something to do, a callback,
 own, it has its turn. A pass is bounded.
 Rule 3: who takes long puts it off until everybody of the pass has been served; then it is one after the other, with a
 look between two.
-Rule 4: a connection that breaks down ends; the others do not.
+Rule 4: who will perhaps be gone in a moment is not watched for as long, only looked at when it is over.
+Rule 5: a connection that breaks down ends; the others do not.
 Why not uvloop: it was faster for what asyncio does, and slower for what we do most (decision 22).
 """
 
 import asyncio
 import logging
+import math
 import os
 import selectors
 from collections import deque
@@ -25,8 +27,12 @@ EVENTS_MAX = 128
 FOR_EVER = -1
 # How long they wait at most for a part that is short, so that looking costs less than it gives.
 WAIT_MAX_S = 0.00003
+# Long enough for a client on the same machine to read its answer and close, and what epoll can wait for.
+MOMENT_S = 0.001
+MOMENTS_MAX = 128
 
 Result = TypeVar("Result")
+Subject = TypeVar("Subject")
 Args = TypeVarTuple("Args")
 Found = list[tuple[selectors.SelectorKey, int]]
 
@@ -69,6 +75,7 @@ class Lookout(selectors.EpollSelector):
         self._set = epoll.fromfd(os.dup(self.fileno()))
         self._watched: dict[int, Watched] = {}
         self._put_off: deque[tuple[int, LongWork]] = deque()
+        self.moments: deque[tuple[float, Callable[[Any], object], object]] = deque()
         self.soon: Callable[[Callable[[], None]], object]
         """Behind what is being done."""
         self.asked_for_a_turn = False
@@ -91,6 +98,23 @@ class Lookout(selectors.EpollSelector):
         self._watched[number] = DEAF
         self._put_off.append((number, work))
 
+    def in_a_moment(self, look: Callable[[Subject], object], at: Subject) -> None:
+        """Not when MOMENTS_MAX are waited for: a pass is bounded."""
+        self.moments.append((self.now_s + MOMENT_S, look, at))
+
+    def end_moments(self) -> None:
+        """Whoever is waited for is looked at now."""
+        self._look_until(math.inf)
+
+    def _look_until(self, now_s: float) -> None:
+        moments = self.moments
+        while moments and moments[0][0] <= now_s:
+            _, look, at = moments.popleft()
+            try:
+                look(at)
+            except Exception:
+                log.exception("a connection broke down")
+
     def forget(self, number: int) -> None:
         """Its file is closed next, which takes it out of the set."""
         self._watched.pop(number, None)
@@ -104,9 +128,10 @@ class Lookout(selectors.EpollSelector):
         wait_s = FOR_EVER if timeout is None else max(timeout, 0.0)
         ends_s = 0.0 if wait_s <= 0 else monotonic() + wait_s
         self.asked_for_a_turn = False
+        put_off = self._put_off
         while True:
-            found = self.serve(0.0 if self._put_off else wait_s)
-            if self._put_off:
+            found = self.serve(0.0 if put_off else wait_s)
+            if put_off:
                 self._catch_up()
             if found or self.asked_for_a_turn or not wait_s:
                 self.serve_if_long()
@@ -120,6 +145,9 @@ class Lookout(selectors.EpollSelector):
         """One pass: who came, or comes until then, is served; what is the loop's is returned, and found again later."""
         found: Found = []
         get = self._watched.get
+        moments = self.moments
+        if moments and (wait_s < 0 or wait_s > MOMENT_S):
+            wait_s = MOMENT_S
         ready = self._set.poll(wait_s, EVENTS_MAX)
         self.now_s = monotonic()
         for number, events in ready:
@@ -132,6 +160,8 @@ class Lookout(selectors.EpollSelector):
             except Exception:
                 log.exception("a connection broke down")
                 watched.abort()
+        if moments:
+            self._look_until(self.now_s)
         return found
 
     def serve_if_long(self) -> None:

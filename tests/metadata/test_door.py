@@ -3,6 +3,7 @@
 import gc
 import socket
 import struct
+from contextlib import ExitStack
 
 import pytest
 from polling import held, line_of, metric, question, until
@@ -10,6 +11,7 @@ from slow_reader import long_document, narrow
 from uvicorn.protocols.http.httptools_impl import RequestResponseCycle
 
 from lab import PATH, lab_settings, open_lab
+from notbefore.event_loop import MOMENTS_MAX
 from notbefore.metadata.fast_path import FastPath
 from notbefore.metadata.protocol import MetadataProtocol
 
@@ -42,6 +44,14 @@ def test_a_known_question_that_ends_its_connection_takes_no_place(tmp_path):
 
             assert lab.raw(LAST).startswith(b"HTTP/1.1 200")
             assert lab.raw(KEPT).startswith(b"HTTP/1.1 503")
+
+
+def make_known(lab):
+    """The question that leaves its connection open; its own is gone, and counted no more."""
+    with socket.create_connection(lab.metadata, timeout=10) as line:
+        line.sendall(KEPT)
+        assert line.recv(65536).startswith(b"HTTP/1.1 200")
+    until(lambda: metric(lab, "notbefore_metadata_connections") == 0)
 
 
 def test_the_door_tells_nobody_what_is_not_theirs(demo):
@@ -125,6 +135,72 @@ def test_a_held_question_keeps_nothing_of_the_parser(demo):
         assert [made for made in protocols if not made.transport.is_closing()] == []
         demo.made("demo", "FrontEnd_IN_0", "restart")
         assert [line.answer()[0] for line in (one, other)] == [200, 200]
+
+
+@pytest.mark.one_process("what is looked for is in this process")
+def test_who_asks_once_and_is_gone_in_a_moment_was_never_watched(demo):
+    """And it leaves nothing behind."""
+    make_known(demo)
+
+    async def come_and_gone():
+        lookout = demo.loop.lookout
+        before = len(lookout._watched)
+        with socket.create_connection(demo.metadata, timeout=10) as line:
+            line.sendall(KEPT)
+            while not lookout.moments:
+                lookout.serve()
+            answer = line.recv(65536)
+            watched = len(lookout._watched) - before
+        lookout.end_moments()
+        return answer, watched
+
+    answer, watched = demo.run(come_and_gone())
+
+    assert answer.startswith(b"HTTP/1.1 200")
+    assert watched == 0
+    until(lambda: metric(demo, "notbefore_metadata_connections") == 0)
+
+
+def test_who_stays_is_answered_again_however_soon_it_asks(demo):
+    """Also what is not known, and what comes before anybody has looked for it again."""
+    event_id = demo.made("demo", "FrontEnd_IN_0", "restart")["id"]
+    body = f'{{"StartRequests": [{{"EventId": "{event_id}"}}]}}'.encode()
+    approval = ASK.replace(b"GET", b"POST") + b"Content-Length: %d\r\n\r\n" % len(body) + body
+    make_known(demo)
+    for asked, status in ((KEPT, b"200"), (ASK + b"x-of-its-own: 1\r\n\r\n", b"200"), (approval, b"200")):
+        with socket.create_connection(demo.metadata, timeout=10) as line:
+            line.sendall(KEPT)
+            assert b'"Events":[{' in line.recv(65536)
+            line.sendall(asked)
+
+            assert line.recv(65536).startswith(b"HTTP/1.1 " + status)
+
+
+@pytest.mark.one_process("caps count in each worker")
+def test_who_is_waited_for_takes_a_place(tmp_path):
+    """A cap is a cap, however fast they come."""
+    with open_lab(lab_settings(tmp_path, demo=True, limits={"connections_per_vm_max": 2})) as lab, ExitStack() as held:
+        make_known(lab)
+        told = []
+        for _ in range(4):
+            line = held.enter_context(socket.create_connection(lab.metadata, timeout=10))
+            line.sendall(KEPT)
+            told.append(line.recv(65536)[:12])
+
+    assert told == [b"HTTP/1.1 200", b"HTTP/1.1 200", b"HTTP/1.1 503", b"HTTP/1.1 503"]
+
+
+def test_more_than_can_be_waited_for_at_once_are_all_answered_twice(tmp_path):
+    """Who finds no moment left is watched at once."""
+    limits = {"connections_per_vm_max": MOMENTS_MAX * 3}
+    with open_lab(lab_settings(tmp_path, demo=True, limits=limits)) as lab, ExitStack() as held:
+        make_known(lab)
+        address = lab.metadata
+        lines = [held.enter_context(socket.create_connection(address, timeout=10)) for _ in range(MOMENTS_MAX * 2)]
+        for _ in range(2):
+            for line in lines:
+                line.sendall(KEPT)
+            assert {line.recv(65536)[:12] for line in lines} == {b"HTTP/1.1 200"}
 
 
 @pytest.mark.one_process("what is looked for is in this process")

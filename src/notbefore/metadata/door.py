@@ -2,7 +2,8 @@
 
 Rule 1: a request that is there with its connection, known, and wants it closed is answered and done: no transport, no
 protocol, nothing to remember. The answer and the end of the connection go out in one segment.
-Rule 2: everybody else is on the fast path, and counted from there on.
+Rule 2: everybody else is counted. Who is answered at once, and then is gone within a moment, was never watched; who
+stays is on the fast path.
 Rule 3: one at a time: who else waits is seen in the loop's next look, after those who are in already.
 Rule 4: a connection that sends nothing is the kernel's for a second (TCP_DEFER_ACCEPT), where it costs least.
 """
@@ -16,10 +17,12 @@ from contextlib import suppress
 from socket import MSG_DONTWAIT, MSG_MORE, SocketType
 from typing import Any
 
+from notbefore.event_loop import MOMENTS_MAX
 from notbefore.metadata.connections import REFUSED
 from notbefore.metadata.fast_path import FastPath
 from notbefore.metadata.identity import Listener, Peer, canonical_peer
 from notbefore.metadata.line import AT_ONCE, NOT_NOW, READ_MAX_BYTES, Line
+from notbefore.metadata.memo import Remembered
 from notbefore.metadata.plane import Plane
 from notbefore.metadata.protocol import MetadataProtocol
 
@@ -32,6 +35,9 @@ EXHAUSTED = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
 
 Through = Callable[[asyncio.Protocol], asyncio.Protocol]
 """What stands between a connection and its protocol."""
+
+Arrival = tuple[SocketType, int, Any, str]
+"""A connection at the door: its socket, that one's number, its other end's name and address."""
 
 log = logging.getLogger("notbefore.metadata")
 
@@ -54,6 +60,7 @@ class Door:
         for entrance in self._entrances:
             entrance.shut()
         self._entrances.clear()
+        self.plane.lookout.end_moments()
 
 
 class Entrance:
@@ -66,8 +73,9 @@ class Entrance:
         self._listener = listener
         self._through = through
         self._is_v4 = bound.family == socket.AF_INET
-        self._kind = (bound.family, bound.type, bound.proto)
-        self._own_name = bound.getsockname()
+        # Whoever asks at this moment: nobody keeps it.
+        self._asking = Peer(listener, "")
+        self._family, self._type, self._protocol = bound.family, bound.type, bound.proto
         prepare(bound)
 
     def shut(self) -> None:
@@ -88,7 +96,7 @@ class Entrance:
             if trouble.errno in EXHAUSTED:
                 self._rest(trouble)
             return
-        opened = SocketType(*self._kind, number)
+        opened = SocketType(self._family, self._type, self._protocol, number)
         try:
             data = opened.recv(READ_MAX_BYTES, AT_ONCE)
         except NOT_NOW:
@@ -96,37 +104,25 @@ class Entrance:
         except OSError:
             data = b""
         plane = self._plane
+        app = plane.app
         address = name[0] if self._is_v4 else canonical_peer(name[0])
-        remembered = plane.app.memo.get(data) if data and self._through is None else None
-        if remembered is None:
-            self._let_in(opened, number, name, address, data)
+        arrival = (opened, number, name, address)
+        remembered = app.memo.get(data) if data and self._through is None else None
+        self._asking.address = address
+        if remembered is not None and remembered.close and self._answer_and_close(arrival, remembered):
             return
-        if remembered.close:
-            answer = plane.answer_to(remembered, Peer(self._listener, address))
-            if answer is not None:
-                self._answer_and_close(opened, number, name, address, answer)
-                return
-        if plane.app.connections.admit(self._listener.vm or address):
-            names = (name, self._own_name)
-            FastPath(plane, opened, number, names, self._listener, address).enter(data, remembered)
-        else:
-            self._refuse(opened)
-
-    def _let_in(self, opened: SocketType, number: int, name: Any, address: str, data: bytes | None) -> None:
-        """Who asks something that is not known, or nothing yet; the kernel may show one that has gone again."""
         if data == b"":
             opened.close()
-            return
-        if not self._plane.app.connections.admit(self._listener.vm or address):
+        elif not app.connections.admit(self._listener.vm or address):
             self._refuse(opened)
-            return
-        names = (name, self._own_name)
-        if self._through is None:
-            FastPath(self._plane, opened, number, names, self._listener, address).enter(data, None)
-        else:
-            self._seat(Line(self._plane.lookout, opened, number, names), Peer(self._listener, address), data)
+        elif remembered is None or not self._answer_and_wait(arrival, remembered):
+            self._let_in(arrival, data, plane.head_timeout_s)
 
-    def _answer_and_close(self, opened: SocketType, number: int, name: Any, address: str, answer: bytes) -> None:
+    def _answer_and_close(self, arrival: Arrival, remembered: Remembered) -> bool:
+        answer = self._plane.answer_to(remembered, self._asking)
+        if answer is None:
+            return False
+        opened, address = arrival[0], arrival[3]
         try:
             sent = opened.send(answer, WITH_THE_END)
         except NOT_NOW:
@@ -137,10 +133,53 @@ class Entrance:
             opened.close()
         elif self._plane.app.connections.admit(self._listener.vm or address):
             # It stays after all, until it has read its answer.
-            names = (name, self._own_name)
-            FastPath(self._plane, opened, number, names, self._listener, address).finish(answer[sent:])
+            self._fast_path(arrival).finish(answer[sent:], close=True)
         else:
             self._refuse(opened)
+        return True
+
+    def _answer_and_wait(self, arrival: Arrival, remembered: Remembered) -> bool:
+        """Most who come anew ask once, read their answer and are gone: they need not be watched for that."""
+        plane = self._plane
+        answer = plane.answer_to(remembered, self._asking) if len(plane.lookout.moments) < MOMENTS_MAX else None
+        if answer is None:
+            return False
+        try:
+            sent = arrival[0].send(answer, AT_ONCE)
+        except OSError:
+            sent = 0
+        if sent < len(answer):
+            self._fast_path(arrival).finish(answer[sent:], close=False)
+        else:
+            plane.lookout.in_a_moment(self._look_again, arrival)
+        return True
+
+    def _look_again(self, arrival: Arrival) -> None:
+        opened = arrival[0]
+        try:
+            data = opened.recv(READ_MAX_BYTES, AT_ONCE)
+        except NOT_NOW:
+            data = None
+        except OSError:
+            data = b""
+        if data == b"":
+            opened.close()
+            self._plane.app.connections.release(self._listener.vm or arrival[3])
+        else:
+            self._let_in(arrival, data, self._plane.idle_timeout_s)
+
+    def _let_in(self, arrival: Arrival, data: bytes | None, timeout_s: float) -> None:
+        """Who asks something that is not known, or nothing yet, or stays."""
+        if self._through is None:
+            self._fast_path(arrival).enter(data, timeout_s)
+            return
+        opened, number, name, address = arrival
+        line = Line(self._plane.lookout, opened, number, (name, (self._listener.host, self._listener.port)))
+        self._seat(line, Peer(self._listener, address), data)
+
+    def _fast_path(self, arrival: Arrival) -> FastPath:
+        opened, number, name, address = arrival
+        return FastPath(self._plane, opened, number, name, self._listener, address)
 
     def _refuse(self, opened: SocketType) -> None:
         """Too many are there; who may not stay is told."""

@@ -29,7 +29,7 @@ class FastPath(Peer):
     __slots__ = (
         "_counted",
         "_held",
-        "_names",
+        "_name",
         "_number",
         "_plane",
         "_question",
@@ -40,7 +40,7 @@ class FastPath(Peer):
     )
 
     def __init__(
-        self, plane: Plane, opened: SocketType, number: int, names: tuple[Any, Any], listener: Listener, address: str
+        self, plane: Plane, opened: SocketType, number: int, name: Any, listener: Listener, address: str
     ) -> None:
         # What a Peer has, here instead of by a call of its own: each connection pays for it.
         self.listener = listener
@@ -48,7 +48,7 @@ class FastPath(Peer):
         self._plane = plane
         self._socket = opened
         self._number = number
-        self._names = names
+        self._name = name
         self._held: Held | None = None
         # What it asked last, if what it is told then stands.
         self._question: bytes | None = None
@@ -56,23 +56,23 @@ class FastPath(Peer):
         self._counted: defaultdict[int, int]
         # What has to be parsed, from when it comes until it is.
         self._unknown = b""
-        self.deadline_s: float | None = None
+        self.deadline_s: float | None
 
-    def enter(self, data: bytes | None, remembered: Remembered | None) -> None:
-        """With what it said as it came, if anything, and what is known of that."""
+    def enter(self, data: bytes | None, timeout_s: float) -> None:
+        """With what it has said, if anything, and how long it has for what it says next."""
         plane = self._plane
         plane.state.connections.add(self)  # type: ignore[arg-type]  # shut down as uvicorn's own are
         plane.lookout.admit(self._number, self)
-        self.deadline_s = plane.lookout.now_s + plane.head_timeout_s
+        self.deadline_s = plane.lookout.now_s + timeout_s
         if data:
-            self._take(data, remembered)
+            self._take(data, plane.app.memo.get(data))
 
-    def finish(self, unsent: bytes) -> None:
-        """It comes for what is left of its last answer."""
+    def finish(self, unsent: bytes, *, close: bool) -> None:
+        """It comes for what is left of its answer."""
         plane = self._plane
         plane.lookout.admit(self._number, self)
         self.deadline_s = plane.lookout.now_s + plane.idle_timeout_s
-        self._wait_until_sent(unsent, close=True)
+        self._wait_until_sent(unsent, close=close)
 
     # -- what the loop tells
 
@@ -84,6 +84,13 @@ class FastPath(Peer):
         except OSError:
             self._end()
             return
+        if not data:
+            if self._held is None:
+                self._end()
+            else:
+                # Perhaps it still reads, perhaps it is gone: that cannot be told, so it is not made to wait.
+                self.shutdown()
+            return
         if data == self._question:
             plane = self._plane
             now_s = plane.lookout.now_s
@@ -91,19 +98,18 @@ class FastPath(Peer):
             if answer is not None:
                 self._counted[answer.status] += 1
                 self.deadline_s = now_s + plane.idle_timeout_s
-                app = plane.app
                 lines, whole = answer.kept
-                if lines is not app.default_lines:
-                    whole = answer.bytes_with(app.default_lines, close=False)
-                self._send(whole, False)
+                if lines is not plane.app.default_lines:
+                    whole = answer.bytes_with(plane.app.default_lines, close=False)
+                # As `_send` would, without the call.
+                try:
+                    sent = self._socket.send(whole, AT_ONCE)
+                except OSError:
+                    sent = 0
+                if sent < len(whole):
+                    self._wait_until_sent(whole[sent:], close=False)
                 return
-        if data:
-            self._take_again(data)
-        elif self._held is None:
-            self._end()
-        else:
-            # Perhaps it still reads, perhaps it is gone: that cannot be told, so it is not made to wait.
-            self.shutdown()
+        self._take_again(data)
 
     def abort(self) -> None:
         self._end()
@@ -138,20 +144,20 @@ class FastPath(Peer):
         plane = self._plane
         whole = None if remembered is None or self._held is not None else plane.answer_to(remembered, self)
         if remembered is None or whole is None:
-            self._unknown = data
-            plane.lookout.put_off(self._number, self)
+            self._put_off(data)
             return
         self.deadline_s = plane.lookout.now_s + plane.idle_timeout_s
         self._send(whole, remembered.close)
 
+    def _put_off(self, data: bytes) -> None:
+        self._unknown = data
+        self._plane.lookout.put_off(self._number, self)
+
     def _send(self, whole: bytes, close: bool) -> None:  # noqa: FBT001  the name would cost what it tells
         try:
             sent = self._socket.send(whole, AT_ONCE)
-        except NOT_NOW:
-            sent = 0
         except OSError:
-            self._end()
-            return
+            sent = 0  # who writes the rest finds out whether to wait or to end
         if sent < len(whole):
             self._wait_until_sent(whole[sent:], close=close)
         elif close:
@@ -170,7 +176,6 @@ class FastPath(Peer):
             plane.state.connections.remove(self)  # type: ignore[arg-type]
         except KeyError:
             return  # it has ended already
-        self._unknown = b""
         plane.lookout.forget(self._number)
         self._socket.close()
         plane.app.connections.release(self.listener.vm or self.address)
@@ -184,7 +189,8 @@ class FastPath(Peer):
         """The connection on a transport, which uvicorn's protocol needs."""
         plane = self._plane
         plane.state.connections.discard(self)
-        line = Line(plane.lookout, self._socket, self._number, self._names)
+        names = (self._name, (self.listener.host, self.listener.port))
+        line = Line(plane.lookout, self._socket, self._number, names)
         plane.lookout.hand_on(self._number, line)
         slow = MetadataProtocol(plane, self, self)
         line.set_protocol(slow)
@@ -193,7 +199,7 @@ class FastPath(Peer):
 
     def go_on(self) -> None:
         """To parse takes longer than ten known questions, which were answered first."""
-        if self._unknown:
+        if self._unknown and self._socket.fileno() >= 0:
             self._handed_over()
 
     def _handed_over(self) -> MetadataProtocol:
