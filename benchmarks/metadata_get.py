@@ -36,7 +36,8 @@ from peers.servers import Server, bare_python, go, nginx, notbefore, python_peer
 
 UNIQUE_HEADER = "x-ms-client-request-id"
 LOG_TAIL = 1000
-KEPT_CALLERS = 64
+KEPT = 64
+FEW, MANY = 16, 256
 VMS = 1_000_000
 ONE, FLEET, WORKERS = "one-vm", "fleet", "workers-2"
 SPREAD = (ONE, FLEET)
@@ -57,9 +58,9 @@ SERVERS = {
 }
 
 
-def kept(target: Target, seconds: float, unique: str = "") -> Load:
+def kept(target: Target, seconds: float, unique: str = "", connections: int = KEPT) -> Load:
     what = (target.address, target.request, target.answer_bytes, seconds)
-    return kept_connections(*what, unique, CONNECTIONS * target.server.workers)
+    return kept_connections(*what, unique, connections * target.server.workers)
 
 
 def fresh(target: Target, seconds: float) -> Load:
@@ -72,13 +73,25 @@ def fresh(target: Target, seconds: float) -> Load:
 
 def spread_kept(target: Target, seconds: float) -> Load:
     turn = cycle(target.sources)  # the same ones in each round, as those who keep their connection
-    sources = [next(turn) for _ in range(KEPT_CALLERS)]
+    sources = [next(turn) for _ in range(KEPT)]
     return kept_from(target.address, target.request, target.answer_bytes, seconds, sources)
 
 
 CLOSE = "Connection: close\r\n"
+COMPARED = ("notbefore", "nginx", "go", "bare-python")
 CASES = (
-    Case("keep-alive", "kept connections, the same bytes again and again", kept, needs="wrk", needs_kept=True),
+    Case("keep-alive", f"{KEPT} kept connections, the same bytes again and again", kept, needs="wrk", needs_kept=True),
+    *(
+        Case(
+            f"keep-alive-{connections}",
+            f"the same with {connections}",
+            partial(kept, connections=connections),
+            only=COMPARED,
+            needs="wrk",
+            needs_kept=True,
+        )
+        for connections in (FEW, MANY)
+    ),
     Case("close", "a connection per request; `Connection: close`, the server closes", fresh, headers=CLOSE),
     Case("fresh", "a connection per request; the client closes when it has its answer", fresh),
     Case(
@@ -98,7 +111,7 @@ CASES = (
         needs="wrk",
         needs_kept=True,
     ),
-    Case("spread-keep-alive", f"{KEPT_CALLERS} kept connections, of as many VMs", spread_kept, only=SPREAD),
+    Case("spread-keep-alive", f"{KEPT} kept connections, of as many VMs", spread_kept, only=SPREAD),
     Case("spread-close", "as `close`, another VM each time", fresh, headers=CLOSE, only=SPREAD),
     Case("spread-fresh", "as `fresh`, another VM each time", fresh, only=SPREAD),
 )

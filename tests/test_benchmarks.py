@@ -71,6 +71,7 @@ def test_every_peer_is_measured_in_every_case_it_can_answer(tmp_path):
     cases = ("keep-alive", "close", "fresh", "not-modified")
     assert pairs == {
         ("unique-header", "notbefore"),
+        *((f"keep-alive-{kept}", server) for kept in (16, 256) for server in ("notbefore", "bare-python")),
         *((case, server) for case in cases for server in ("notbefore", "bare-python", "asgi", "fastapi")),
     }
     assert "none of them with an error" in told["facts"]["requests"]

@@ -62,8 +62,8 @@ def kept_connections(
     request: bytes,
     answer_bytes: int,
     seconds: float,
-    unique: str = "",
-    connections: int = CONNECTIONS,
+    unique: str,
+    connections: int,
 ) -> Load:
     """By wrk; for longer where nobody was answered in that time, as on a machine that is busy with other things."""
     refuse_foreign(address)
