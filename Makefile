@@ -50,7 +50,7 @@ $(VENV)/.ready-bench: $(VENV)/.ready-dev requirements-bench.txt
 	@$(PIP) install -r requirements-bench.txt
 	@touch $@
 
-bench: $(VENV)/.ready-bench      ## every benchmark, about 25 minutes: benchmarks/RESULTS.md, with plots
+bench: $(VENV)/.ready-bench      ## every benchmark, half an hour: benchmarks/RESULTS.md, with plots
 	@$(BIN)/python benchmarks/run.py
 
 dist: setup      ## sdist, wheel, notbefore-agent.pyz, man pages and completions in dist/

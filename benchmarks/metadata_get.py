@@ -2,7 +2,7 @@
 
 Run: .venv/bin/python benchmarks/metadata_get.py [--rounds 5] [--seconds 2.5] [--only NAME ...] [--json FILE]
 
-Rule 1: servers take turns (A B C, B C A, ...), each on one core, the load on the other, same bytes to all.
+Rule 1: servers take turns, in another order each round, each on one core, the load on the other, same bytes to all.
 Rule 2: every answer is checked before, and counted and measured by length during; an error ends the run.
 Rule 3: figures are for people. Nothing is asserted about time: other work on the machine shows in the spread.
 Rule 4: what cannot run here is left out, and said; what was asked for by name is missed.

@@ -1,4 +1,5 @@
-"""Cases put to servers in turns: A B C, then B C A, so that nobody always runs first, and each round has one of each.
+"""Cases put to servers in turns, in another order each round, so that nobody always comes first, or always behind the
+same one: what that one leaves behind, such as ports that wait, its successor pays for.
 
 Rule 1: a server is measured only when it answers a case as the reference does; it is looked at before and after.
 Rule 2: CPU is the server's, from before the first request until it has nothing left to tidy up.
@@ -6,6 +7,7 @@ Rule 2: CPU is the server's, from before the first request until it has nothing 
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from random import Random
 
 from measuring.answer import Answer, answer_to
 from measuring.cpu import SERVER_CORE, core_busy_s, cpu_s
@@ -74,15 +76,15 @@ def refuses_strangers(server: Server) -> None:
 
 
 def rounds(targets: Sequence[Target], count: int, seconds: float, say: Callable[[str], None]) -> list[Sample]:
-    """Case by case, and within a case server by server, another one first in each round."""
+    """Case by case, and within a case server by server; the orders are the same in every run."""
     samples: list[Sample] = []
     for target in targets:
         sampled(target, 0, min(WARM_UP_S, seconds / 3))
     for turn in range(count):
         for case in dict.fromkeys(target.case for target in targets):
             rivals = [target for target in targets if target.case is case]
-            first = turn % len(rivals)
-            taken = [sampled(target, turn, seconds) for target in [*rivals[first:], *rivals[:first]]]
+            in_some_order = Random(f"{turn} {case.name}").sample(rivals, len(rivals))
+            taken = [sampled(target, turn, seconds) for target in in_some_order]
             figures = "  ".join(f"{one.server} {one.cpu_us_per_request:.1f}" for one in taken)
             say(f"round {turn + 1}/{count}  {case.name}: {figures}")
             samples += taken

@@ -1,6 +1,6 @@
 """Every benchmark there is, in the order they run, with what it is told for a whole run and for a quick one.
 
-Rule 1: a whole run has at least five rounds wherever there are rounds, and takes 25 minutes or less in all.
+Rule 1: a whole run has at least five rounds wherever there are rounds, and takes half an hour or less in all.
 Rule 2: a quick run only shows that everything runs; its figures mean nothing.
 """
 
@@ -37,9 +37,9 @@ SCRIPTS = (
     Script(
         "metadata_get",
         "What a GET costs, beside other servers, and with a million VMs beside one",
-        "--rounds 5 --seconds 1.2",
+        "--rounds 10 --seconds 1.2",
         "--rounds 1 --seconds 0.1 --vms 200",
-        330,
+        740,
         25,
     ),
     Script(
