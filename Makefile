@@ -3,6 +3,8 @@ PY   ?= python3
 VENV := .venv
 BIN  := $(VENV)/bin
 PIP  := $(BIN)/python -m pip --disable-pip-version-check --quiet
+# Compiled where there is a compiler; without, the program is whole all the same.
+COMPILED := src/notbefore/_system_calls.c
 # Many tests wait for a process or a second: half as many again as there are processors keep them busy.
 TESTERS := $(shell expr $$(nproc) \* 3 / 2)
 
@@ -14,11 +16,13 @@ help:            ## this list
 setup: $(VENV)/.ready            ## .venv with the program in it: .venv/bin/notbefore
 dev: $(VENV)/.ready-dev          ## the same with what the tests and lints need
 
-$(VENV)/.ready: requirements.txt pyproject.toml
+$(VENV)/.ready: requirements.txt pyproject.toml $(COMPILED)
 	@test -x $(BIN)/python || $(PY) -m venv $(VENV)
 	@echo "Installing notbefore into $(VENV) ..."
+	@rm -f src/notbefore/*.so
 	@$(PIP) install -r requirements.txt
 	@$(PIP) install --no-deps --editable .
+	@ls src/notbefore/*.so >/dev/null 2>&1 || echo "Without a C compiler or Python's headers: metadata requests take a little longer (docs/how-to/install.md)."
 	@touch $@
 
 $(VENV)/.ready-dev: $(VENV)/.ready requirements-dev.txt
@@ -37,6 +41,8 @@ lint: dev        ## format, lint, types, import contracts
 	@$(BIN)/ruff check .
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports --no-logo
+	@$(CC) -std=c11 -fsyntax-only -Wall -Wextra -Wconversion -Werror -isystem $$($(BIN)/python -c \
+	  'import sysconfig; print(sysconfig.get_path("include"))') $(COMPILED)
 
 format: dev      ## rewrite the sources in the project's format
 	@$(BIN)/ruff format .
@@ -65,4 +71,4 @@ proof: dev       ## the long form: many more random examples and crashes than `m
 	@$(BIN)/python scripts/planted-faults
 
 clean:           ## remove what the targets made
-	@rm -rf $(VENV) build dist src/*.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	@rm -rf $(VENV) build dist src/*.egg-info src/notbefore/*.so .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

@@ -32,20 +32,21 @@ from measuring.rounds import SETTLE_S, Case, Target, about_s, refuses_strangers,
 from measuring.table import Sample, Table, tables
 from peers.control import Operator
 from peers.processes import program, said_by
-from peers.servers import Server, bare_python, go, nginx, notbefore, python_peer, serving, with_workers
+from peers.servers import Server, bare_python, go, nginx, notbefore, pure_python, python_peer, serving, with_workers
 
 UNIQUE_HEADER = "x-ms-client-request-id"
 LOG_TAIL = 1000
 KEPT = 64
 FEW, MANY = 16, 256
 VMS = 1_000_000
-ONE, FLEET, WORKERS = "one-vm", "fleet", "workers-2"
+ONE, FLEET, WORKERS, PURE = "one-vm", "fleet", "workers-2", "pure-python"
 SPREAD = (ONE, FLEET)
 # What each needs: a program, a module for Python, or a flag of `notbefore serve`.
 SERVERS = {
     "notbefore": "",
     "allow-faults": "",  # notbefore with faults allowed and none set
     WORKERS: "--workers",
+    PURE: "",  # notbefore without its compiled part
     "nginx": "nginx",
     "nginx-bare": "nginx",  # `return 200` to whoever asks
     "go": "go",
@@ -78,7 +79,7 @@ def spread_kept(target: Target, seconds: float) -> Load:
 
 
 CLOSE = "Connection: close\r\n"
-COMPARED = ("notbefore", "nginx", "go", "bare-python")
+COMPARED = ("notbefore", PURE, "nginx", "go", "bare-python")
 CASES = (
     Case("keep-alive", f"{KEPT} kept connections, the same bytes again and again", kept, needs="wrk", needs_kept=True),
     *(
@@ -231,6 +232,7 @@ def targets_of(
 PEERS = {
     "allow-faults": lambda folder, _: notbefore(folder, "allow-faults", "--allow-faults"),
     WORKERS: lambda folder, _: with_workers(folder, WORKERS, 2),
+    PURE: lambda folder, _: pure_python(folder, PURE),
     "nginx": nginx,
     "nginx-bare": partial(nginx, name="nginx-bare", checks=""),
     "go": go,

@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 from functools import cache
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -115,7 +116,14 @@ def _system_python():
     return None if tried.returncode == 0 else "the system has no Python 3.11 or newer in /usr/bin (make parts)"
 
 
+def _compiled():
+    if find_spec("notbefore._system_calls"):
+        return None
+    return "the system calls were not compiled: a C compiler and Python's headers (make parts), then make clean dev"
+
+
 PARTS = {
+    "compiled": _compiled,
     "system-python": _system_python,
     "ordinary-user": _ordinary_user,
     "azure-events-az": lambda: None if AZURE_EVENTS.exists() else "resource-agents is not installed (make parts)",

@@ -1,8 +1,8 @@
-"""The least that a server in Python can do: `epoll`, `accept`, `recv`, `send`, `close`, and nothing else.
+"""The least that a server on Python's own sockets can do: `epoll`, `accept`, `recv`, `send`, `close`, and nothing else.
 
 It looks at no request that it has seen before, checks nothing, counts nothing, limits nobody and never closes a
 connection that says nothing. Who has asked once is looked at again a moment later, as notbefore does it. What any
-server in Python costs, it costs at least this: no promise can be below it.
+server on them costs, it costs at least this; notbefore's own system calls are compiled, and so it may cost less.
 """
 
 import select

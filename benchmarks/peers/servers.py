@@ -1,7 +1,7 @@
 """The servers that are compared, each its own process on the server's core: notbefore, nginx, Go, and Python's others.
 
 Rule 1: notbefore runs as a user runs it, rate limit on, only high enough never to refuse, and metrics on. Once more
-with `--allow-faults` and no fault set, which must make no difference; once more with two workers.
+with `--allow-faults` and no fault set, which must make no difference; with two workers; without its compiled part.
 Rule 2: the peers check what the protocol demands and answer with notbefore's own document, type and tag: same work on
 the wire, less behind it. nginx stands there twice: with the checks, and bare.
 """
@@ -21,6 +21,8 @@ from pathlib import Path
 from measuring.answer import Answer
 from measuring.load import Address, LoadFailed, pause, stopwatch_s
 from peers.processes import READY_PAUSE_S, free_address, program, said_by, started, text_of, wait_for
+
+from notbefore.system_calls import COMPILED, PURE_PYTHON
 
 RATE_LIMIT_PER_S = 1_000_000
 ENV = {
@@ -99,6 +101,13 @@ def notbefore(folder: Path, name: str = "notbefore", *more: str) -> Iterator[Ser
 
 
 @contextmanager
+def pure_python(folder: Path, name: str) -> Iterator[Server]:
+    """As where it could not be compiled."""
+    with serving(folder, name, folder / f"{name}-state", "--demo", env={PURE_PYTHON: "1"}) as server:
+        yield server
+
+
+@contextmanager
 def with_workers(folder: Path, name: str, workers: int, cores: set[int] | None = None) -> Iterator[Server]:
     more = ("--demo", "--workers", str(workers))
     with serving(folder, name, folder / f"{name}-state", *more, cores=cores) as server:
@@ -115,7 +124,9 @@ def serving(
     log = folder / f"{name}.log"
     with started(words, log, ENV | (env or {}), cores) as pid:
         wait_until_ready(control, log)
-        yield Server(name, installed("notbefore"), pid, address, address, state, control)
+        has_compiled = COMPILED is not None and PURE_PYTHON not in (env or {})
+        version = f"{installed('notbefore')}, system calls {'compiled' if has_compiled else 'of the standard library'}"
+        yield Server(name, version, pid, address, address, state, control)
 
 
 def wait_until_ready(control: Address, log: Path) -> None:
@@ -176,7 +187,7 @@ def python_peer(
 
 @contextmanager
 def bare_python(folder: Path, reference: Answer) -> Iterator[Server]:
-    """The least a server in Python can cost. It checks nothing, as `nginx-bare`."""
+    """The least a server on Python's own sockets can cost. It checks nothing, as `nginx-bare`."""
     with python_peer(folder, reference, "bare-python", "bare_loop.py", "notbefore") as server:
         yield replace(server, version=f"Python {platform.python_version()}", share=1.0, checks=False)
 

@@ -14,6 +14,8 @@ from measuring.cpu import machine
 from measuring.load import stopwatch_s
 from peers.processes import program
 
+from notbefore.system_calls import COMPILED
+
 PACKAGES = ("notbefore", "uvicorn", "uvloop", "httptools", "msgspec", "fastapi", "Flask", "Werkzeug", "matplotlib")
 PROGRAMS = {"nginx": "-v", "go": "version", "wrk": "-v"}
 FSYNCS = 50
@@ -29,6 +31,7 @@ def surroundings() -> dict[str, str]:
         "sqlite": sqlite3.sqlite_version,
         "libc": " ".join(platform.libc_ver()),
         **{package: package_version(package) for package in PACKAGES},
+        "notbefore's system calls": "compiled" if COMPILED else "of the standard library",
         **{name: program_version(name, flag) for name, flag in PROGRAMS.items()},
         "load average before": " ".join(f"{load:.1f}" for load in os.getloadavg()),
     }

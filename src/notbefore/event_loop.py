@@ -23,7 +23,8 @@ from select import EPOLLIN, EPOLLOUT, epoll
 from time import monotonic  # noqa: TID251  what asyncio counts its timers in
 from typing import Any, Protocol, TypeVar, TypeVarTuple
 
-EVENTS_MAX = 128
+from notbefore.system_calls import waits_at
+
 FOR_EVER = -1
 # How long they wait at most for a part that is short, so that looking costs less than it gives.
 WAIT_MAX_S = 0.00003
@@ -35,6 +36,8 @@ Result = TypeVar("Result")
 Subject = TypeVar("Subject")
 Args = TypeVarTuple("Args")
 Found = list[tuple[selectors.SelectorKey, int]]
+# What most passes find for the loop. Nobody adds to it.
+NOTHING: Found = []
 
 log = logging.getLogger("notbefore")
 
@@ -73,7 +76,9 @@ class Lookout(selectors.EpollSelector):
         super().__init__()
         # The same set, under a number of our own: each of the two is closed by its owner.
         self._set = epoll.fromfd(os.dup(self.fileno()))
+        self._wait = waits_at(self._set)
         self._watched: dict[int, Watched] = {}
+        self._who = self._watched.get
         self._put_off: deque[tuple[int, LongWork]] = deque()
         self.moments: deque[tuple[float, Callable[[Any], object], object]] = deque()
         self.soon: Callable[[Callable[[], None]], object]
@@ -143,25 +148,24 @@ class Lookout(selectors.EpollSelector):
 
     def serve(self, wait_s: float = 0.0) -> Found:
         """One pass: who came, or comes until then, is served; what is the loop's is returned, and found again later."""
-        found: Found = []
-        get = self._watched.get
-        moments = self.moments
-        if moments and (wait_s < 0 or wait_s > MOMENT_S):
+        found = NOTHING
+        who, moments = self._who, self.moments
+        if moments and not 0 <= wait_s <= MOMENT_S:
             wait_s = MOMENT_S
-        ready = self._set.poll(wait_s, EVENTS_MAX)
-        self.now_s = monotonic()
+        ready = self._wait(wait_s)
+        self.now_s = now_s = monotonic()
         for number, events in ready:
-            watched = get(number)
+            watched = who(number)
             if watched is None:
-                self._is_the_loops(number, events, found)
+                found = self._with_the_loops(found, number, events)
                 continue
             try:
                 watched.ready(events)
             except Exception:
                 log.exception("a connection broke down")
                 watched.abort()
-        if moments:
-            self._look_until(self.now_s)
+        if moments and moments[0][0] <= now_s:
+            self._look_until(now_s)
         return found
 
     def serve_if_long(self) -> None:
@@ -181,13 +185,14 @@ class Lookout(selectors.EpollSelector):
                 self._watched.get(number, DEAF).abort()  # to whom it was handed on
             self.serve_if_long()
 
-    def _is_the_loops(self, number: int, events: int, found: Found) -> None:
+    def _with_the_loops(self, found: Found, number: int, events: int) -> Found:
         """An error is for whoever reads or writes: they will meet it."""
         key = self.get_map().get(number)
-        if key is not None:
-            reads = selectors.EVENT_READ if events & ~EPOLLOUT else 0
-            writes = selectors.EVENT_WRITE if events & ~EPOLLIN else 0
-            found.append((key, (reads | writes) & key.events))
+        if key is None:
+            return found
+        reads = selectors.EVENT_READ if events & ~EPOLLOUT else 0
+        writes = selectors.EVENT_WRITE if events & ~EPOLLIN else 0
+        return [*found, (key, (reads | writes) & key.events)]
 
     def close(self) -> None:
         self._set.close()

@@ -5,6 +5,7 @@ import os
 import re
 import signal
 import subprocess
+import sys
 import tarfile
 import zipfile
 from pathlib import Path
@@ -14,6 +15,7 @@ from service_manager import ANYWHERE, Manager, asked, document
 
 ROOT = Path(__file__).parents[2]
 SOURCES = ROOT / "src"
+COMPILED = "notbefore/_system_calls.abi3.so"
 
 
 @pytest.fixture
@@ -30,14 +32,43 @@ def test_the_wheel_has_every_file_of_the_package(packages):
     wanted = {
         str(path.relative_to(SOURCES))
         for path in (SOURCES / "notbefore").rglob("*")
-        if path.is_file() and "__pycache__" not in path.parts
+        if path.is_file() and "__pycache__" not in path.parts and path.suffix != ".so"
     }
 
     with zipfile.ZipFile(wheel) as archive:
         packed = {name for name in archive.namelist() if not re.match(r"[^/]+\.dist-info/", name)}
 
-    assert packed == wanted
+    assert {name for name in packed if not name.endswith(".so")} == wanted
     assert "notbefore/py.typed" in packed
+
+
+@pytest.mark.part("compiled")
+def test_one_wheel_has_the_compiled_part_for_every_python(packages, installed, elsewhere):
+    """It is built against Python's stable ABI, and it is what the installed program uses."""
+    [wheel] = packages.glob("*.whl")
+    assert "-cp311-abi3-linux_" in wheel.name
+    with zipfile.ZipFile(wheel) as archive:
+        assert [name for name in archive.namelist() if name.endswith(".so")] == [COMPILED]
+    assert system_calls_of(installed / "python", elsewhere) == str(installed.parent)
+
+
+def test_without_a_compiler_the_program_is_whole_all_the_same(elsewhere, tmp_path):
+    """Nothing fails where there is none; the standard library's calls are used."""
+    env = {**os.environ, "PYTHON": sys.executable, "CC": "no-compiler-here"}
+    subprocess.run([ROOT / "scripts/dist", tmp_path / "dist"], env=env, capture_output=True, check=True)
+    [wheel] = (tmp_path / "dist").glob("*.whl")
+    with zipfile.ZipFile(wheel) as archive:
+        assert not [name for name in archive.namelist() if name.endswith(".so")]
+        archive.extractall(tmp_path / "site")
+    somewhere = {**elsewhere, "env": {**elsewhere["env"], "PYTHONPATH": str(tmp_path / "site")}}
+    assert system_calls_of(sys.executable, somewhere) == "None"
+
+
+def system_calls_of(python, elsewhere):
+    """Where the compiled ones of this Python's notbefore lie; "None" where it has none."""
+    code = "from notbefore import system_calls as s; print(s.COMPILED and s.COMPILED.__file__)"
+    said = subprocess.run([python, "-c", code], **elsewhere, capture_output=True, text=True, check=True).stdout.strip()
+    return said if said == "None" else str(next(one for one in Path(said).parents if (one / "bin").is_dir()))
 
 
 def test_the_sdist_is_the_whole_project(packages):

@@ -14,7 +14,7 @@ import logging
 import socket
 from collections.abc import Callable
 from contextlib import suppress
-from socket import MSG_DONTWAIT, MSG_MORE, SocketType
+from socket import MSG_DONTWAIT, MSG_MORE
 from typing import Any
 
 from notbefore.event_loop import MOMENTS_MAX
@@ -25,6 +25,7 @@ from notbefore.metadata.line import AT_ONCE, NOT_NOW, READ_MAX_BYTES, Line
 from notbefore.metadata.memo import Remembered
 from notbefore.metadata.plane import Plane
 from notbefore.metadata.protocol import MetadataProtocol
+from notbefore.system_calls import Opened, accepts_at
 
 DEFER_ACCEPT_S = 1
 # Plain numbers, made once: to join flags takes microseconds.
@@ -36,7 +37,7 @@ EXHAUSTED = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
 Through = Callable[[asyncio.Protocol], asyncio.Protocol]
 """What stands between a connection and its protocol."""
 
-Arrival = tuple[SocketType, int, Any, str]
+Arrival = tuple[Opened, int, Any, str]
 """A connection at the door: its socket, that one's number, its other end's name and address."""
 
 log = logging.getLogger("notbefore.metadata")
@@ -75,7 +76,7 @@ class Entrance:
         self._is_v4 = bound.family == socket.AF_INET
         # Whoever asks at this moment: nobody keeps it.
         self._asking = Peer(listener, "")
-        self._family, self._type, self._protocol = bound.family, bound.type, bound.proto
+        self._accept = accepts_at(bound)
         prepare(bound)
 
     def shut(self) -> None:
@@ -89,14 +90,13 @@ class Entrance:
     def ready(self, _events: int) -> None:
         """One: who comes next is seen in the next look, which costs less than to ask in vain whether there is one."""
         try:
-            number, name = accepted(self._bound)
+            opened, number, name = self._accept()
         except NOT_NOW:
             return
         except OSError as trouble:
             if trouble.errno in EXHAUSTED:
                 self._rest(trouble)
             return
-        opened = SocketType(self._family, self._type, self._protocol, number)
         try:
             data = opened.recv(READ_MAX_BYTES, AT_ONCE)
         except NOT_NOW:
@@ -181,7 +181,7 @@ class Entrance:
         opened, number, name, address = arrival
         return FastPath(self._plane, opened, number, name, self._listener, address)
 
-    def _refuse(self, opened: SocketType) -> None:
+    def _refuse(self, opened: Opened) -> None:
         """Too many are there; who may not stay is told."""
         with suppress(OSError):
             opened.send(REFUSED.bytes_with(self._plane.app.default_lines, close=True), WITH_THE_END)
@@ -212,14 +212,3 @@ def prepare(bound: socket.socket) -> None:
     bound.setblocking(False)
     bound.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     bound.setsockopt(socket.IPPROTO_TCP, socket.TCP_DEFER_ACCEPT, DEFER_ACCEPT_S)
-
-
-def accepted(bound: socket.socket) -> tuple[int, Any]:
-    """The new connection's number and its other end's name."""
-    opened, name = bound.accept()
-    return opened.detach(), name
-
-
-if hasattr(socket.socket, "_accept"):
-    # What `accept` is made of, without the object around it: two microseconds less for each connection.
-    accepted = socket.socket._accept  # noqa: SLF001  guarded, and the public way is above

@@ -10,7 +10,6 @@ sends behind it goes to uvicorn's protocol, and the question with it.
 """
 
 from collections import defaultdict
-from socket import SocketType
 from typing import Any
 
 from notbefore.metadata.answers import HttpAnswer
@@ -21,6 +20,7 @@ from notbefore.metadata.memo import Remembered
 from notbefore.metadata.plane import Plane
 from notbefore.metadata.protocol import MetadataProtocol
 from notbefore.metadata.standing import Standing
+from notbefore.system_calls import Opened
 
 
 class FastPath(Peer):
@@ -39,9 +39,7 @@ class FastPath(Peer):
         "deadline_s",
     )
 
-    def __init__(
-        self, plane: Plane, opened: SocketType, number: int, name: Any, listener: Listener, address: str
-    ) -> None:
+    def __init__(self, plane: Plane, opened: Opened, number: int, name: Any, listener: Listener, address: str) -> None:
         # What a Peer has, here instead of by a call of its own: each connection pays for it.
         self.listener = listener
         self.address = address

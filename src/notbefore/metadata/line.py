@@ -10,8 +10,10 @@ Why not the loop's own transport: it costs three microseconds for each answer an
 import asyncio
 from collections.abc import Callable
 from select import EPOLLIN, EPOLLOUT
-from socket import MSG_DONTWAIT, SHUT_WR, SocketType
+from socket import MSG_DONTWAIT, SHUT_WR
 from typing import Any, Protocol
+
+from notbefore.system_calls import Opened
 
 READ_MAX_BYTES = 16 * 1024
 UNSENT_HIGH_BYTES = 64 * 1024
@@ -43,7 +45,7 @@ class Line(asyncio.Transport):
     _writing_paused = False
     _ends_output = False
 
-    def __init__(self, watch: Watch, opened: SocketType, number: int, names: tuple[Any, Any]) -> None:
+    def __init__(self, watch: Watch, opened: Opened, number: int, names: tuple[Any, Any]) -> None:
         self.number = number
         self._watch = watch
         self._socket = opened

@@ -18,6 +18,7 @@ from notbefore.cli.doctor.machine import (
     secrets_known,
     settings_of,
     state_findings,
+    system_calls_finding,
 )
 from notbefore.cli.doctor.server import clock_finding, reach_findings, token_findings
 from notbefore.cli.exits import DONE, REFUSED
@@ -72,6 +73,7 @@ def doctor(
     settings, findings = settings_of(Path(config) if config else None, os.environ)
     state = settings.state_dir if settings else state_dir(os.environ)
     url = url_in(os.environ)
+    findings.append(system_calls_finding())
     findings += [*state_findings(state), *reach_findings(url), *listener_findings(settings, url)]
     findings += probe_findings(probe or ())
     client = _client(findings)

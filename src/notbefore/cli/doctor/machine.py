@@ -1,4 +1,4 @@
-"""The machine it runs on: the settings, the state directory, the token in it, and the metadata listeners."""
+"""The machine it runs on: the program, its settings, the state directory with the token, the metadata listeners."""
 
 import http.client
 import os
@@ -39,6 +39,16 @@ def settings_of(config: Path | None, env: Mapping[str, str]) -> "tuple[Settings 
         return None, [fail("settings", wrong.message, wrong.hint or "Mend it, or name another file with --config.")]
     where = f"Settings come from {config}" if config else "No settings file is named, so settings have their defaults"
     return settings, [ok("settings", f"{where}; the environment has its say.")]
+
+
+def system_calls_finding() -> Finding:
+    """Of the program as it is installed here. Without the compiled ones nothing is wrong."""
+    from notbefore.system_calls import COMPILED  # noqa: PLC0415  client commands start fast
+
+    if COMPILED:
+        return ok("system calls", "The data plane's system calls are compiled.")
+    hint = "Installed anew where a C compiler and Python's headers are, it answers VMs with a little less work."
+    return ok("system calls", f"The data plane's system calls are the standard library's. {hint}")
 
 
 def state_findings(state: Path) -> Iterator[Finding]:
