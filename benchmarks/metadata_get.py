@@ -39,6 +39,8 @@ LOG_TAIL = 1000
 KEPT = 64
 FEW, MANY = 16, 256
 VMS = 1_000_000
+# The demo's VMs. From one address alone a client runs out of ports within a second, and is slower than any server then.
+DEMO = ("127.0.0.1", "127.0.0.2", "127.0.0.3", "127.0.0.4")
 ONE, FLEET, WORKERS, PURE = "one-vm", "fleet", "workers-2", "pure-python"
 SPREAD = (ONE, FLEET)
 # What each needs: a program, a module for Python, or a flag of `notbefore serve`.
@@ -66,7 +68,7 @@ def kept(target: Target, seconds: float, unique: str = "", connections: int = KE
 
 def fresh(target: Target, seconds: float) -> Load:
     closes = target.case.closes or not target.server.keeps
-    sources = in_turn(target.sources) if target.sources else None
+    sources = in_turn(target.sources or DEMO)
     what = (target.address, target.request, target.answer_bytes, seconds)
     connections = CONNECTIONS * target.server.workers
     return fresh_connections(*what, server_closes=closes, sources=sources, connections=connections)

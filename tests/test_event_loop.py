@@ -4,7 +4,7 @@ import asyncio
 import os
 import socket
 import threading
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import pytest
@@ -291,3 +291,46 @@ async def test_moments_end_at_once_for_who_cannot_wait_for_them_and_one_that_bre
     assert seen == ["one", "other"]
     assert "on purpose" in caplog.text
     assert not lookout.moments
+
+
+@pytest.mark.parametrize("watched", [event_loop.RESTS_AMONG - 2, event_loop.RESTS_AMONG + 8])
+async def test_a_loop_that_rests_between_looks_misses_nobody(watched):
+    """One wakes the next, round and round: each look finds one, as fast as they can come."""
+    rounds = 20
+    over = asyncio.get_running_loop().create_future()
+    line, passed = [], []
+
+    def pass_on(place):
+        def answer(said):
+            passed.append(place)
+            if len(passed) == rounds * watched:
+                over.set_result(None)
+            else:
+                line[(place + 1) % watched].there.send(said)
+
+        return answer
+
+    with ExitStack() as stack:
+        line += [stack.enter_context(Echo(pass_on(place)).watched()) for place in range(watched)]
+        line[0].there.send(b"x")
+        await over
+    assert passed == list(range(watched)) * rounds
+
+
+@pytest.mark.parametrize(
+    ("watched", "came", "apart_s", "rests"),
+    [
+        (event_loop.RESTS_AMONG + 1, 1, 0.00002, True),
+        (event_loop.RESTS_AMONG + 1, event_loop.RESTS_BELOW - 1, 0.0001, True),
+        (event_loop.RESTS_AMONG + 1, 1, 0.00003, False),  # slower than is worth a rest
+        (event_loop.RESTS_AMONG, 1, 0.00002, False),  # those who would come wait for it to end
+    ],
+)
+async def test_a_loop_rests_only_where_more_will_have_come_when_it_is_over(watched, came, apart_s, rests):
+    """A rest costs a timer and a wake-up."""
+    lookout = asyncio.get_running_loop().lookout
+    with ExitStack() as stack:
+        for _ in range(watched - len(lookout._watched)):
+            stack.enter_context(Echo(None).watched())
+        lookout._came, lookout._apart_s = came, apart_s
+        assert lookout._is_hectic() is rests
