@@ -315,22 +315,3 @@ async def test_a_loop_that_rests_between_looks_misses_nobody(watched):
         line[0].there.send(b"x")
         await over
     assert passed == list(range(watched)) * rounds
-
-
-@pytest.mark.parametrize(
-    ("watched", "came", "apart_s", "rests"),
-    [
-        (event_loop.RESTS_AMONG + 1, 1, 0.00002, True),
-        (event_loop.RESTS_AMONG + 1, event_loop.RESTS_BELOW - 1, 0.0001, True),
-        (event_loop.RESTS_AMONG + 1, 1, 0.00003, False),  # slower than is worth a rest
-        (event_loop.RESTS_AMONG, 1, 0.00002, False),  # those who would come wait for it to end
-    ],
-)
-async def test_a_loop_rests_only_where_more_will_have_come_when_it_is_over(watched, came, apart_s, rests):
-    """A rest costs a timer and a wake-up."""
-    lookout = asyncio.get_running_loop().lookout
-    with ExitStack() as stack:
-        for _ in range(watched - len(lookout._watched)):
-            stack.enter_context(Echo(None).watched())
-        lookout._came, lookout._apart_s = came, apart_s
-        assert lookout._is_hectic() is rests

@@ -37,14 +37,13 @@ MOMENTS_MAX = 128
 REST_S = 0.00005
 RESTS_BELOW = 16
 RESTS_FROM_PER_S = 40_000
+RESTS_AFTER = 8
 RESTS_AMONG = 32
 
 Result = TypeVar("Result")
 Subject = TypeVar("Subject")
 Args = TypeVarTuple("Args")
 Found = list[tuple[selectors.SelectorKey, int]]
-# What most passes find for the loop. Nobody adds to it.
-NOTHING: Found = []
 
 log = logging.getLogger("notbefore")
 
@@ -85,7 +84,6 @@ class Lookout(selectors.EpollSelector):
         self._set = epoll.fromfd(os.dup(self.fileno()))
         self._wait = waits_at(self._set)
         self._watched: dict[int, Watched] = {}
-        self._who = self._watched.get
         self._put_off: deque[tuple[int, LongWork]] = deque()
         self.moments: deque[tuple[float, Callable[[Any], object], object]] = deque()
         self.soon: Callable[[Callable[[], None]], object]
@@ -93,8 +91,8 @@ class Lookout(selectors.EpollSelector):
         self.asked_for_a_turn = False
         self.now_s = monotonic()
         """When this pass began."""
-        # How many it found, and how long after the one before.
-        self._came, self._apart_s = 0, 0.0
+        # Passes in a row that found few of many.
+        self._hectic = 0
 
     def admit(self, number: int, watched: Watched) -> None:
         self._watched[number] = watched
@@ -157,19 +155,22 @@ class Lookout(selectors.EpollSelector):
 
     def serve(self, wait_s: float = 0.0) -> Found:
         """One pass: who came, or comes until then, is served; what is the loop's is returned, and found again later."""
-        found = NOTHING
-        who, moments = self._who, self.moments
+        found: Found = []
+        get, moments = self._watched.get, self.moments
         if moments and not 0 <= wait_s <= MOMENT_S:
             wait_s = MOMENT_S
-        if 0 < self._came < RESTS_BELOW and wait_s and not moments and self._is_hectic():
+        if self._hectic >= RESTS_AFTER and wait_s and not moments and len(self._watched) > RESTS_AMONG:
             sleep(REST_S)
         ready = self._wait(wait_s)
-        now_s = monotonic()
-        self._came, self._apart_s, self.now_s = len(ready), now_s - self.now_s, now_s
+        before_s, now_s = self.now_s, monotonic()
+        self.now_s = now_s
+        # Each by itself may be chance; so many in a row are not.
+        found_few = not moments and 0 < len(ready) < RESTS_BELOW and len(ready) > (now_s - before_s) * RESTS_FROM_PER_S
+        self._hectic = self._hectic + 1 if found_few else 0
         for number, events in ready:
-            watched = who(number)
+            watched = get(number)
             if watched is None:
-                found = self._with_the_loops(found, number, events)
+                self._is_the_loops(number, events, found)
                 continue
             try:
                 watched.ready(events)
@@ -179,9 +180,6 @@ class Lookout(selectors.EpollSelector):
         if moments and moments[0][0] <= now_s:
             self._look_until(now_s)
         return found
-
-    def _is_hectic(self) -> bool:
-        return len(self._watched) > RESTS_AMONG and self._came > self._apart_s * RESTS_FROM_PER_S
 
     def serve_if_long(self) -> None:
         """Between two parts of something long. What is the loop's is found again."""
@@ -200,14 +198,13 @@ class Lookout(selectors.EpollSelector):
                 self._watched.get(number, DEAF).abort()  # to whom it was handed on
             self.serve_if_long()
 
-    def _with_the_loops(self, found: Found, number: int, events: int) -> Found:
+    def _is_the_loops(self, number: int, events: int, found: Found) -> None:
         """An error is for whoever reads or writes: they will meet it."""
         key = self.get_map().get(number)
-        if key is None:
-            return found
-        reads = selectors.EVENT_READ if events & ~EPOLLOUT else 0
-        writes = selectors.EVENT_WRITE if events & ~EPOLLIN else 0
-        return [*found, (key, (reads | writes) & key.events)]
+        if key is not None:
+            reads = selectors.EVENT_READ if events & ~EPOLLOUT else 0
+            writes = selectors.EVENT_WRITE if events & ~EPOLLIN else 0
+            found.append((key, (reads | writes) & key.events))
 
     def close(self) -> None:
         self._set.close()
