@@ -4,13 +4,14 @@ import asyncio
 import os
 import socket
 import threading
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, closing, contextmanager
+from itertools import count
 from pathlib import Path
 
 import pytest
 
 from notbefore import event_loop
-from notbefore.event_loop import ServingLoop
+from notbefore.event_loop import Lookout, ServingLoop
 
 
 class Echo:
@@ -315,3 +316,39 @@ async def test_a_loop_that_rests_between_looks_misses_nobody(watched):
         line[0].there.send(b"x")
         await over
     assert passed == list(range(watched)) * rounds
+
+
+QUICK_S, SLOW_S = 0.00001, 0.0001
+
+
+@pytest.mark.parametrize(
+    ("watched", "ready", "apart_s", "wait_s", "rests"),
+    [
+        (event_loop.RESTS_AMONG + 1, 1, QUICK_S, 1.0, 2),
+        (event_loop.RESTS_AMONG + 1, event_loop.RESTS_BELOW - 1, SLOW_S, 1.0, 2),
+        (event_loop.RESTS_AMONG + 1, 1, SLOW_S, 1.0, 0),  # too seldom for more to come meanwhile
+        (event_loop.RESTS_AMONG + 1, event_loop.RESTS_BELOW, QUICK_S, 1.0, 0),  # a look that is worth it
+        (event_loop.RESTS_AMONG + 1, 0, QUICK_S, 0.001, 0),
+        (event_loop.RESTS_AMONG, 1, QUICK_S, 1.0, 0),  # those who would come wait for it to end
+        (event_loop.RESTS_AMONG + 1, 1, QUICK_S, 0.0, 0),  # asyncio waits for nobody
+    ],
+)
+def test_a_loop_rests_only_where_more_will_have_come_when_it_is_over(watched, ready, apart_s, wait_s, rests):
+    """A rest costs a timer and a wake-up; one quick look, or a few, may be chance."""
+    ticks = count()
+    rested = []
+    with closing(Lookout(lambda: next(ticks) * apart_s, rested.append)) as lookout, ExitStack() as stack:
+        for place in range(watched):
+            one = AlwaysReady()
+            stack.callback(one.here.close)
+            stack.callback(one.there.close)
+            if place >= ready:
+                one.here.recv(1)
+            lookout.admit(one.here.fileno(), one)
+        for _ in range(event_loop.RESTS_AFTER):
+            lookout.serve(wait_s)
+        assert rested == []
+        lookout.serve(wait_s)
+        assert rested == [event_loop.REST_S] * min(rests, 1)
+        lookout.serve(wait_s)
+        assert rested == [event_loop.REST_S] * rests

@@ -78,8 +78,9 @@ DEAF = Deaf()
 class Lookout(selectors.EpollSelector):
     """A selector with sockets of its own beside those of the loop."""
 
-    def __init__(self) -> None:
+    def __init__(self, clock: Callable[[], float] = monotonic, rest: Callable[[float], None] = sleep) -> None:
         super().__init__()
+        self._clock, self._rest = clock, rest
         # The same set, under a number of our own: each of the two is closed by its owner.
         self._set = epoll.fromfd(os.dup(self.fileno()))
         self._wait = waits_at(self._set)
@@ -89,7 +90,7 @@ class Lookout(selectors.EpollSelector):
         self.soon: Callable[[Callable[[], None]], object]
         """Behind what is being done."""
         self.asked_for_a_turn = False
-        self.now_s = monotonic()
+        self.now_s = clock()
         """When this pass began."""
         # Passes in a row that found few of many.
         self._hectic = 0
@@ -138,7 +139,7 @@ class Lookout(selectors.EpollSelector):
 
     def select(self, timeout: float | None = None) -> Found:
         wait_s = FOR_EVER if timeout is None else max(timeout, 0.0)
-        ends_s = 0.0 if wait_s <= 0 else monotonic() + wait_s
+        ends_s = 0.0 if wait_s <= 0 else self._clock() + wait_s
         self.asked_for_a_turn = False
         put_off = self._put_off
         while True:
@@ -160,9 +161,9 @@ class Lookout(selectors.EpollSelector):
         if moments and not 0 <= wait_s <= MOMENT_S:
             wait_s = MOMENT_S
         if self._hectic >= RESTS_AFTER and wait_s and not moments and len(self._watched) > RESTS_AMONG:
-            sleep(REST_S)
+            self._rest(REST_S)
         ready = self._wait(wait_s)
-        before_s, now_s = self.now_s, monotonic()
+        before_s, now_s = self.now_s, self._clock()
         self.now_s = now_s
         # Each by itself may be chance; so many in a row are not.
         found_few = not moments and 0 < len(ready) < RESTS_BELOW and len(ready) > (now_s - before_s) * RESTS_FROM_PER_S
@@ -183,7 +184,7 @@ class Lookout(selectors.EpollSelector):
 
     def serve_if_long(self) -> None:
         """Between two parts of something long. What is the loop's is found again."""
-        if monotonic() - self.now_s > WAIT_MAX_S:
+        if self._clock() - self.now_s > WAIT_MAX_S:
             self.serve()
 
     def _catch_up(self) -> None:
